@@ -1,0 +1,225 @@
+import { usbClasses } from '../../wire/cdc-class.ts';
+import { type CdcFunctional, encodeCdcFunctional } from '../../wire/cdc-functional.ts';
+import { bosSpeeds } from '../../wire/usb-bos.ts';
+import { toHex } from '../../base/bytes.ts';
+import type { AltSetting, EndpointDescriptor, EndpointType } from '../../wire/usb-descriptor.ts';
+import type { SimSpeed } from '../sim-device.ts';
+import type { DeviceDescriptors } from './firmware.ts';
+
+/** Where things are in each of our CDC network functions. */
+export const cdcAddresses = {
+  controlInterface: 0,
+  dataInterface: 1,
+  bulkIn: 0x81,
+  bulkOut: 0x01,
+  interruptIn: 0x82,
+} as const;
+
+/** Who a device says it is. */
+export interface DeviceIdentity {
+  readonly vendorId: number;
+  readonly productId: number;
+  readonly manufacturer: string;
+  readonly product: string;
+  readonly serialNumber: string;
+  /** The address that the host is to use, 6 bytes. */
+  readonly macAddress: Uint8Array;
+}
+
+export interface CdcFunctionDescription {
+  readonly speed: SimSpeed;
+  readonly identity: DeviceIdentity;
+  /** Of the control interface, and of the whole function. */
+  readonly subclass: number;
+  /** Of the data interface. */
+  readonly dataProtocol: number;
+  /** The longest frame, bytes without FCS. */
+  readonly maxSegmentSize: number;
+  /** What the function has beyond header, union and ethernet descriptor. */
+  readonly functional: Pick<CdcFunctional, 'ncm'>;
+  readonly controlName: string;
+  readonly dataName: string;
+}
+
+const cdcVersion = 0x0110;
+const deviceVersion = 0x0100;
+const usbVersions: Readonly<Record<SimSpeed, number>> = { full: 0x0200, high: 0x0200, super: 0x0300 };
+const bulkPacketSizes: Readonly<Record<SimSpeed, number>> = { full: 64, high: 512, super: 1024 };
+/** Bytes, but the exponent of two at SuperSpeed. */
+const controlPacketSizes: Readonly<Record<SimSpeed, number>> = { full: 64, high: 64, super: 9 };
+/** 32 ms: milliseconds at full speed, otherwise an exponent. */
+const interruptIntervals: Readonly<Record<SimSpeed, number>> = { full: 32, high: 9, super: 9 };
+/** Large enough for a speed change. */
+const interruptPacketSize = 16;
+const maxBulkBurst = 15;
+/** Bus powered; bit 7 is set by custom. */
+const attributes = 0x80;
+const maxPowerMa: Readonly<Record<SimSpeed, number>> = { full: 500, high: 500, super: 896 };
+/** Class triple of a device that is made of associated interfaces (USB ECN of 2003). */
+const associatedDevice = {
+  deviceClass: usbClasses.miscellaneous,
+  deviceSubclass: 0x02,
+  deviceProtocol: 0x01,
+};
+
+const stringIndices = { manufacturer: 1, product: 2, serial: 3, macAddress: 4, control: 5, data: 6 } as const;
+
+const linkPowerManagement = 0x02;
+const noExtra = new Uint8Array(0);
+
+/**
+ * Descriptors of a device with one CDC network function: a control interface with an interrupt endpoint, and a data
+ * interface with altsettings 0 (no endpoints) and 1 (a bulk pair), both in an association (spec 6.2).
+ */
+export function cdcDescriptors(description: CdcFunctionDescription): DeviceDescriptors {
+  const { speed, identity, subclass } = description;
+  const { controlInterface, dataInterface, bulkIn, bulkOut, interruptIn } = cdcAddresses;
+  const bulkPacketSize = bulkPacketSizes[speed];
+  const dataAltSetting: AltSetting = {
+    interfaceNumber: dataInterface,
+    alternateSetting: 0,
+    interfaceClass: usbClasses.data,
+    interfaceSubclass: 0,
+    interfaceProtocol: description.dataProtocol,
+    nameIndex: stringIndices.data,
+    endpoints: [],
+    extra: noExtra,
+  };
+  return {
+    device: {
+      usbVersion: usbVersions[speed],
+      ...associatedDevice,
+      maxPacketSize0: controlPacketSizes[speed],
+      vendorId: identity.vendorId,
+      productId: identity.productId,
+      deviceVersion,
+      manufacturerIndex: stringIndices.manufacturer,
+      productIndex: stringIndices.product,
+      serialIndex: stringIndices.serial,
+      configurationCount: 1,
+    },
+    configuration: {
+      value: 1,
+      nameIndex: 0,
+      attributes,
+      maxPowerMa: maxPowerMa[speed],
+      associations: [
+        {
+          firstInterface: controlInterface,
+          interfaceCount: 2,
+          functionClass: usbClasses.communications,
+          functionSubclass: subclass,
+          functionProtocol: 0,
+          nameIndex: stringIndices.control,
+        },
+      ],
+      interfaces: [
+        {
+          number: controlInterface,
+          altSettings: [
+            {
+              interfaceNumber: controlInterface,
+              alternateSetting: 0,
+              interfaceClass: usbClasses.communications,
+              interfaceSubclass: subclass,
+              interfaceProtocol: 0,
+              nameIndex: stringIndices.control,
+              endpoints: [
+                endpoint(speed, interruptIn, 'interrupt', interruptPacketSize, interruptIntervals[speed]),
+              ],
+              extra: encodeCdcFunctional({
+                header: { version: cdcVersion },
+                union: { controlInterface, dataInterfaces: [dataInterface] },
+                ethernet: {
+                  macAddressIndex: stringIndices.macAddress,
+                  statistics: 0,
+                  maxSegmentSize: description.maxSegmentSize,
+                  multicastFilters: 0,
+                  powerFilters: 0,
+                },
+                ...description.functional,
+              }),
+            },
+          ],
+        },
+        {
+          number: dataInterface,
+          altSettings: [
+            dataAltSetting,
+            {
+              ...dataAltSetting,
+              alternateSetting: 1,
+              endpoints: [
+                endpoint(speed, bulkIn, 'bulk', bulkPacketSize, 0),
+                endpoint(speed, bulkOut, 'bulk', bulkPacketSize, 0),
+              ],
+            },
+          ],
+        },
+      ],
+      extra: noExtra,
+    },
+    ...(speed === 'super'
+      ? {
+          bos: {
+            usb2Extension: { attributes: linkPowerManagement },
+            superSpeed: {
+              attributes: 0,
+              speedsSupported: bosSpeeds.full | bosSpeeds.high | bosSpeeds.super,
+              functionalitySupport: 1,
+              u1ExitLatencyUs: 10,
+              u2ExitLatencyUs: 511,
+            },
+            others: [],
+          },
+        }
+      : {}),
+    strings: [
+      identity.manufacturer,
+      identity.product,
+      identity.serialNumber,
+      toHex(identity.macAddress).toUpperCase(),
+      description.controlName,
+      description.dataName,
+    ],
+  };
+}
+
+/** `wMaxPacketSize` of the bulk IN endpoint. */
+export function bulkInPacketSize(descriptors: DeviceDescriptors): number {
+  for (const { altSettings } of descriptors.configuration.interfaces) {
+    for (const { endpoints } of altSettings) {
+      for (const { address, maxPacketSize } of endpoints) {
+        if (address === cdcAddresses.bulkIn) return maxPacketSize;
+      }
+    }
+  }
+  return 0;
+}
+
+function endpoint(
+  speed: SimSpeed,
+  address: number,
+  type: EndpointType,
+  maxPacketSize: number,
+  interval: number,
+): EndpointDescriptor {
+  const bulk = type === 'bulk';
+  return {
+    address,
+    direction: address >= 0x80 ? 'in' : 'out',
+    type,
+    maxPacketSize,
+    interval,
+    ...(speed === 'super'
+      ? {
+          companion: {
+            maxBurst: bulk ? maxBulkBurst : 0,
+            attributes: 0,
+            bytesPerInterval: bulk ? 0 : maxPacketSize,
+          },
+        }
+      : {}),
+    extra: noExtra,
+  };
+}

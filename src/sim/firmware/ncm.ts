@@ -1,0 +1,371 @@
+import {
+  cdcProtocols,
+  cdcRequests,
+  cdcRequestTypes,
+  cdcSubclasses,
+  ncmCapabilityBits,
+} from '../../wire/cdc-class.ts';
+import { readUint32Le, writeUint16Le, writeUint32Le } from '../../wire/byte-order.ts';
+import {
+  encodeNtbParameters,
+  ncmCrcSignatures,
+  ncmSignatures,
+  ntbFormatBits,
+  type NtbFormat,
+  type NtbParameters,
+} from '../../wire/ntb.ts';
+import { NtbReader } from '../../wire/ntb-reader.ts';
+import { NtbWriter } from '../../wire/ntb-writer.ts';
+import type { DeviceEndpoint, InSource, OutSink } from '../device-endpoint.ts';
+import { frameCapacityBytes } from '../frame.ts';
+import type { SimSpeed } from '../sim-device.ts';
+import { bulkInPacketSize, cdcAddresses, cdcDescriptors, type DeviceIdentity } from './cdc-descriptors.ts';
+import { CdcNetwork, type CdcNetworkOptions, minFrameBytes } from './cdc-network.ts';
+import { crc32 } from './crc32.ts';
+import type { DeviceDescriptors, Firmware, SetupPacket } from './firmware.ts';
+
+const ncmVersion = 0x0100;
+const maxSegmentSize = 1514;
+/** The least that a host may ask for (spec 3.0). */
+const minInSize = 2048;
+/** Datagrams in an NTB to the host, as Linux's gadget has it. */
+const inMaxDatagrams = 32;
+const crcLength = 4;
+/** Divisor 4 and remainder 0 count for what follows the Ethernet header (spec 3.2, bind step 9). */
+const alignment = 4;
+const datagramRemainder = 2;
+
+const noData = new Uint8Array(0);
+
+export interface NtbSizes {
+  readonly inMaxBytes: number;
+  readonly outMaxBytes: number;
+}
+
+/** What the host has chosen; it holds from one opening of the data interface to its closing. */
+interface NtbState {
+  format: NtbFormat;
+  /** Frames carry a CRC-32 in the NTBs. */
+  crc: boolean;
+  /** `dwNtbInMaxSize` as the host has set it. */
+  inBytes: number;
+}
+
+/**
+ * CDC NCM, as Linux's gadget does it (spec 3.2, 6.2): frames packed into NTBs both ways. To the host, what waits when a
+ * transfer is there to be filled goes into one NTB, so the aggregation grows with the load and a lone frame waits for
+ * nothing.
+ */
+export class NcmFirmware implements Firmware {
+  readonly descriptors: DeviceDescriptors;
+  readonly network: CdcNetwork;
+  readonly #sizes: NtbSizes;
+  readonly #parameters: NtbParameters;
+  readonly #state: NtbState;
+  readonly #out: NcmSink;
+  readonly #in: NcmSource;
+
+  constructor(speed: SimSpeed, identity: DeviceIdentity, options: CdcNetworkOptions, sizes: NtbSizes) {
+    this.descriptors = cdcDescriptors({
+      speed,
+      identity,
+      subclass: cdcSubclasses.ncm,
+      dataProtocol: cdcProtocols.ncmNtb,
+      maxSegmentSize,
+      functional: {
+        ncm: {
+          version: ncmVersion,
+          capabilities: ncmCapabilityBits.ethernetFilter | ncmCapabilityBits.crcMode,
+        },
+      },
+      controlName: 'CDC Network Control Model (NCM)',
+      dataName: 'CDC Network Data',
+    });
+    this.#sizes = sizes;
+    this.#parameters = {
+      formats: ntbFormatBits.ntb16 | ntbFormatBits.ntb32,
+      inMaxSize: sizes.inMaxBytes,
+      inDivisor: alignment,
+      inPayloadRemainder: 0,
+      inAlignment: alignment,
+      outMaxSize: sizes.outMaxBytes,
+      outDivisor: alignment,
+      outPayloadRemainder: 0,
+      outAlignment: alignment,
+      outMaxDatagrams: 0,
+    };
+    this.#state = { format: 'ntb16', crc: false, inBytes: sizes.inMaxBytes };
+    this.#out = new NcmSink(() => this.network, this.#state, sizes.outMaxBytes);
+    this.#in = new NcmSource(
+      () => this.network,
+      this.#state,
+      sizes.inMaxBytes,
+      bulkInPacketSize(this.descriptors),
+    );
+    this.network = new CdcNetwork(options, this.#out, this.#in);
+  }
+
+  get endpoints(): readonly DeviceEndpoint[] {
+    return this.network.endpoints;
+  }
+
+  handleRequest(setup: SetupPacket, data: Uint8Array): Uint8Array | undefined {
+    if (setup.index !== cdcAddresses.controlInterface) return undefined;
+    switch (setup.requestType) {
+      case cdcRequestTypes.in:
+        return this.#get(setup.request);
+      case cdcRequestTypes.out:
+        return this.#set(setup.request, setup.value, data) ? noData : this.network.handleRequest(setup);
+      default:
+        return undefined;
+    }
+  }
+
+  #get(request: number): Uint8Array | undefined {
+    const { format, crc, inBytes } = this.#state;
+    switch (request) {
+      case cdcRequests.getNtbParameters:
+        return encodeNtbParameters(this.#parameters);
+      case cdcRequests.getNtbFormat:
+        return uint16(format === 'ntb32' ? 1 : 0);
+      case cdcRequests.getCrcMode:
+        return uint16(crc ? 1 : 0);
+      case cdcRequests.getNtbInputSize: {
+        const bytes = new Uint8Array(4);
+        writeUint32Le(bytes, 0, inBytes);
+        return bytes;
+      }
+      default:
+        return undefined;
+    }
+  }
+
+  #set(request: number, value: number, data: Uint8Array): boolean {
+    const state = this.#state;
+    switch (request) {
+      case cdcRequests.setNtbFormat:
+        if (value > 1) return false;
+        state.format = value === 1 ? 'ntb32' : 'ntb16';
+        return true;
+      case cdcRequests.setCrcMode:
+        if (value > 1) return false;
+        state.crc = value === 1;
+        return true;
+      case cdcRequests.setNtbInputSize: {
+        const inBytes = readUint32Le(data, 0);
+        if (data.length !== 4 || inBytes < minInSize || inBytes > this.#sizes.inMaxBytes) return false;
+        state.inBytes = inBytes;
+        return true;
+      }
+      default:
+        return false;
+    }
+  }
+
+  /** Closing the data interface, or opening it again, makes the host's choices void; what it chooses before the first
+   *  opening holds. */
+  handleSetInterface(interfaceNumber: number, alternateSetting: number, nowUs: number): void {
+    if (interfaceNumber !== cdcAddresses.dataInterface) return;
+    if (this.network.isOpen) this.#resetState();
+    this.#setOpen(alternateSetting === 1, nowUs);
+  }
+
+  handleReset(nowUs: number): void {
+    this.#resetState();
+    this.#setOpen(false, nowUs);
+  }
+
+  #resetState(): void {
+    this.#state.format = 'ntb16';
+    this.#state.crc = false;
+    this.#state.inBytes = this.#sizes.inMaxBytes;
+  }
+
+  #setOpen(open: boolean, nowUs: number): void {
+    this.#out.reset(nowUs);
+    this.#in.reset();
+    this.network.setOpen(open, nowUs);
+  }
+}
+
+function uint16(value: number): Uint8Array {
+  const bytes = new Uint8Array(2);
+  writeUint16Le(bytes, 0, value);
+  return bytes;
+}
+
+/** Puts NTBs together from packets, and takes them apart. */
+class NcmSink implements OutSink {
+  readonly #network: () => CdcNetwork;
+  readonly #state: NtbState;
+  readonly #block: Uint8Array;
+  readonly #readers: Readonly<Record<NtbFormat, NtbReader>>;
+  /** Of the NTB so far, those included that are too many. */
+  #bytes = 0;
+  /** Of the frames that were found in the NTB being taken apart. */
+  #frameBytes = 0;
+  #nowUs = 0;
+
+  constructor(network: () => CdcNetwork, state: NtbState, maxBytes: number) {
+    this.#network = network;
+    this.#state = state;
+    // One more, for the byte that ends the transfer of a host that does not send empty packets.
+    this.#block = new Uint8Array(maxBytes + 1);
+    this.#readers = { ntb16: this.#makeReader('ntb16'), ntb32: this.#makeReader('ntb32') };
+  }
+
+  #makeReader(format: NtbFormat): NtbReader {
+    return new NtbReader({
+      format,
+      maxNtbBytes: this.#block.length,
+      acceptsSignature: (signature) =>
+        signature === (this.#state.crc ? ncmCrcSignatures : ncmSignatures)[format],
+      sink: { handleDatagram: (bytes, offset, length) => this.#handleDatagram(bytes, offset, length) },
+    });
+  }
+
+  admit(wantedBytes: number, packetBytes: number): number {
+    return this.#network().fifo.admit(wantedBytes, packetBytes);
+  }
+
+  receive(bytes: Uint8Array, offset: number, length: number, endOfMessage: boolean, nowUs: number): void {
+    const from = this.#bytes;
+    this.#bytes += length;
+    this.#network().fifo.add(length);
+    if (this.#bytes <= this.#block.length) this.#block.set(bytes.subarray(offset, offset + length), from);
+    // A host does not end the transfer of an NTB that is as large as can be: there is nothing more to come.
+    if (endOfMessage || this.#bytes === this.#block.length - 1) this.#finish(nowUs);
+  }
+
+  #finish(nowUs: number): void {
+    const network = this.#network();
+    const bytes = this.#bytes;
+    this.#bytes = 0;
+    this.#frameBytes = 0;
+    this.#nowUs = nowUs;
+    // The empty packet behind an NTB of full size.
+    if (bytes === 0) return;
+    network.counters.messagesFromHost++;
+    const result =
+      bytes > this.#block.length ? 'too-long' : this.#readers[this.#state.format].read(this.#block, 0, bytes);
+    if (result !== 'ok') network.counters.malformedFromHost++;
+    network.discard(bytes - this.#frameBytes, nowUs);
+  }
+
+  #handleDatagram(bytes: Uint8Array, offset: number, length: number): void {
+    const network = this.#network();
+    const frameLength = this.#state.crc ? length - crcLength : length;
+    const good =
+      frameLength >= minFrameBytes &&
+      frameLength <= frameCapacityBytes &&
+      (!this.#state.crc || crc32(bytes, offset, frameLength) === readUint32Le(bytes, offset + frameLength));
+    if (!good) {
+      network.counters.malformedFromHost++;
+      return;
+    }
+    const frame = network.takeFrame();
+    frame.bytes.set(bytes.subarray(offset, offset + frameLength));
+    frame.length = frameLength;
+    this.#frameBytes += frameLength;
+    network.sendUp(frame, this.#nowUs);
+  }
+
+  reset(nowUs: number): void {
+    const bytes = this.#bytes;
+    this.#bytes = 0;
+    this.#network().discard(bytes, nowUs);
+    this.#readers.ntb16.restartSequence();
+    this.#readers.ntb32.restartSequence();
+  }
+}
+
+/** Packs what waits for the host into NTBs. */
+class NcmSource implements InSource {
+  readonly #network: () => CdcNetwork;
+  readonly #state: NtbState;
+  readonly #packetBytes: number;
+  readonly #block: Uint8Array;
+  /** A frame and its CRC. */
+  readonly #scratch = new Uint8Array(frameCapacityBytes + crcLength);
+  readonly #writers: Readonly<Record<NtbFormat, NtbWriter>>;
+  #sequence = 0;
+  /** 0: there is no NTB. */
+  #length = 0;
+  #sentBytes = 0;
+  #frames = 0;
+  #frameBytes = 0;
+
+  constructor(network: () => CdcNetwork, state: NtbState, maxBytes: number, packetBytes: number) {
+    this.#network = network;
+    this.#state = state;
+    this.#packetBytes = packetBytes;
+    this.#block = new Uint8Array(maxBytes);
+    this.#writers = { ntb16: makeWriter('ntb16'), ntb32: makeWriter('ntb32') };
+  }
+
+  pendingBytes(): number {
+    if (this.#length === 0) this.#build();
+    return this.#length === 0 ? -1 : this.#length - this.#sentBytes;
+  }
+
+  #build(): void {
+    const { hostQueue } = this.#network();
+    if (hostQueue.length === 0) return;
+    const { format, crc, inBytes } = this.#state;
+    const writer = this.#writers[format];
+    const signature = (crc ? ncmCrcSignatures : ncmSignatures)[format];
+    writer.begin(this.#block, inBytes, this.#sequence);
+    this.#frames = 0;
+    this.#frameBytes = 0;
+    for (let frame = hostQueue.peek(); frame !== undefined; frame = hostQueue.peek()) {
+      let { bytes, length } = frame;
+      if (crc) {
+        this.#scratch.set(bytes.subarray(0, length));
+        writeUint32Le(this.#scratch, length, crc32(bytes, 0, length));
+        bytes = this.#scratch;
+        length += crcLength;
+      }
+      if (!writer.tryAppend(signature, bytes, 0, length)) break;
+      this.#frames++;
+      this.#frameBytes += frame.length;
+      hostQueue.shift();
+      this.#network().giveFrame(frame);
+    }
+    this.#sequence = (this.#sequence + 1) & 0xffff;
+    this.#length = writer.finish();
+    this.#sentBytes = 0;
+  }
+
+  transmit(to: Uint8Array, offset: number, length: number): void {
+    const from = this.#sentBytes;
+    to.set(this.#block.subarray(from, from + length), offset);
+    this.#sentBytes += length;
+    if (this.#sentBytes < this.#length) return;
+    // An NTB that fills the host's transfer ends by that; a shorter one on a packet boundary needs an empty packet.
+    const needsEmptyPacket =
+      length > 0 && length % this.#packetBytes === 0 && this.#length !== this.#state.inBytes;
+    if (needsEmptyPacket) return;
+    const { counters } = this.#network();
+    counters.messagesToHost++;
+    counters.framesToHost += this.#frames;
+    counters.bytesToHost += this.#frameBytes;
+    this.#length = 0;
+  }
+
+  reset(): void {
+    if (this.#length > 0) this.#network().counters.closedDrops += this.#frames;
+    this.#length = 0;
+    this.#sequence = 0;
+  }
+}
+
+function makeWriter(format: NtbFormat): NtbWriter {
+  return new NtbWriter({
+    format,
+    ndpModulus: alignment,
+    modulus: alignment,
+    remainder: datagramRemainder,
+    maxDatagrams: inMaxDatagrams,
+    ndpToEnd: false,
+  });
+}

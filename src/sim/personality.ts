@@ -1,0 +1,96 @@
+import { parseIpv4Cidr } from '../wire/ipv4-address.ts';
+import { invariant } from '../base/errors.ts';
+import type { BusTiming } from './bus-timing.ts';
+import { EcmFirmware } from './firmware/ecm.ts';
+import { NcmFirmware, type NtbSizes } from './firmware/ncm.ts';
+import type { CdcNetworkOptions } from './firmware/cdc-network.ts';
+import type { DeviceIdentity } from './firmware/cdc-descriptors.ts';
+import type { SimSpeed } from './sim-device.ts';
+import { type LinkProfile, SimNetwork } from './sim-network.ts';
+
+/** What is in a device: the way in which it packs frames into transfers, and what it says of itself. */
+export type FirmwareName = 'cdc-ecm' | 'cdc-ncm';
+
+/** A virtual device as data. */
+export interface SimPersonality {
+  /** Unique; `sim:<name>` is the device's id. */
+  readonly name: string;
+  /** One line on what it is. */
+  readonly description: string;
+  /** What it is to its user; the descriptors may say otherwise, as many a modem's do. */
+  readonly function: 'ethernet' | 'wwan';
+  readonly firmware: FirmwareName;
+  readonly speed: SimSpeed;
+  readonly productId: number;
+  readonly product: string;
+  readonly link: LinkProfile;
+  /** The memory between USB and link, and what must drain before it takes more once it was full ({@link DeviceFifo}). */
+  readonly fifoBytes: number;
+  readonly hysteresisBytes: number;
+  /** Frames for the host that may wait in the device, bytes. */
+  readonly hostQueueBytes: number;
+  /** Of NCM; 16,384 each if not given. */
+  readonly ntb?: NtbSizes;
+  /** The far host's address and network, `10.64.0.1/24` if not given; the client is leased the address after it. */
+  readonly farHost?: string;
+  /** What the bus does otherwise than usual at its speed. */
+  readonly bus?: Partial<BusTiming>;
+}
+
+/** pid.codes, whose product ids 0x0001 to 0x0010 are for tests. */
+const vendorId = 0x1209;
+const manufacturer = 'Queuescope';
+const defaultNtbSizes: NtbSizes = { inMaxBytes: 16_384, outMaxBytes: 16_384 };
+const defaultFarHost = '10.64.0.1/24';
+
+/** Locally administered; the last two bytes are the device's product id, or one that says "far host". */
+const macPrefix = [0x02, 0x51, 0x53, 0x00] as const;
+const farHostMacAddress = Uint8Array.of(...macPrefix, 0xff, 0x01);
+
+/** Who the device is. */
+export function identityOf(personality: SimPersonality): DeviceIdentity {
+  const { productId } = personality;
+  return {
+    vendorId,
+    productId,
+    manufacturer,
+    product: personality.product,
+    serialNumber: `SIM${productId.toString().padStart(6, '0')}`,
+    macAddress: Uint8Array.of(...macPrefix, productId >>> 8, productId & 0xff),
+  };
+}
+
+/** The link and the far host of a device. @throws InvariantError if the far host's address is none. */
+export function makeNetwork(personality: SimPersonality, seed: number): SimNetwork {
+  const cidr = parseIpv4Cidr(personality.farHost ?? defaultFarHost);
+  invariant(cidr !== undefined, `"${personality.farHost}" is no address with a prefix length`);
+  return new SimNetwork({
+    link: personality.link,
+    farHost: {
+      macAddress: farHostMacAddress,
+      address: cidr.address,
+      prefixLength: cidr.prefixLength,
+      clientAddress: cidr.address + 1,
+    },
+    seed,
+  });
+}
+
+/** What runs in a device. */
+export function makeFirmware(personality: SimPersonality, network: SimNetwork): EcmFirmware | NcmFirmware {
+  const identity = identityOf(personality);
+  const { speed } = personality;
+  const options: CdcNetworkOptions = {
+    network,
+    fifoBytes: personality.fifoBytes,
+    hysteresisBytes: personality.hysteresisBytes,
+    hostQueueBytes: personality.hostQueueBytes,
+    macAddress: identity.macAddress,
+  };
+  switch (personality.firmware) {
+    case 'cdc-ecm':
+      return new EcmFirmware(speed, identity, options);
+    case 'cdc-ncm':
+      return new NcmFirmware(speed, identity, options, personality.ntb ?? defaultNtbSizes);
+  }
+}
