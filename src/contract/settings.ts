@@ -1,0 +1,77 @@
+import { z } from 'zod';
+
+/** The largest limit that BQL knows (DQL_MAX_LIMIT). */
+export const maxLimitBytes = 1_879_048_192;
+
+/** BQL, under sysfs' names: byte_queue_limits/limit_min, limit_max, hold_time. */
+export const bqlSettingsSchema = z.object({
+  enabled: z.boolean(),
+  limitMinBytes: z.number().int().min(0).max(maxLimitBytes),
+  limitMaxBytes: z.number().int().min(0).max(maxLimitBytes),
+  holdTimeMs: z.number().int().min(0).max(60_000),
+});
+export type BqlSettings = z.infer<typeof bqlSettingsSchema>;
+
+/** The UDP load generator. */
+export const loadSettingsSchema = z.object({
+  enabled: z.boolean(),
+  /** Target rate of IP packets on the link, bits per second; 0: as fast as the queue takes them. */
+  rateBitsPerSecond: z.number().min(0).max(20e9),
+  /** UDP payload of each packet, bytes. */
+  payloadBytes: z.number().int().min(0).max(1472),
+  /** UDP port at the target; 9 is "discard". */
+  targetPort: z.number().int().min(1).max(65_535),
+});
+export type LoadSettings = z.infer<typeof loadSettingsSchema>;
+
+/** The prioritised ping. */
+export const pingSettingsSchema = z.object({
+  enabled: z.boolean(),
+  intervalMs: z.number().int().min(10).max(60_000),
+  /** TOS byte; 0x10 goes to pfifo_fast's first band. */
+  tos: z.number().int().min(0).max(255),
+  /** ICMP payload, bytes. */
+  payloadBytes: z.number().int().min(0).max(1400),
+  /** An answer that takes longer is counted as lost. */
+  timeoutMs: z.number().int().min(100).max(60_000),
+});
+export type PingSettings = z.infer<typeof pingSettingsSchema>;
+
+/** How the interface gets its address. */
+export const addressSettingsSchema = z.discriminatedUnion('mode', [
+  z.object({ mode: z.literal('dhcp') }),
+  z.object({
+    mode: z.literal('static'),
+    /** `10.9.0.2/24` */
+    cidr: z.string(),
+    gateway: z.string().optional(),
+  }),
+]);
+export type AddressSettings = z.infer<typeof addressSettingsSchema>;
+
+/** Everything that can be set for a session; what can be changed while it runs is in {@link liveSettingsSchema}. */
+export const sessionSettingsSchema = z.object({
+  bql: bqlSettingsSchema,
+  load: loadSettingsSchema,
+  ping: pingSettingsSchema,
+  address: addressSettingsSchema,
+  /** IPv4 address that ping and load go to; without one: the gateway. */
+  target: z.string().optional(),
+  sampleRateHz: z.number().min(1).max(100),
+});
+export type SessionSettings = z.infer<typeof sessionSettingsSchema>;
+
+export const liveSettingsSchema = z.object({
+  bql: bqlSettingsSchema.partial().optional(),
+  load: loadSettingsSchema.partial().optional(),
+  ping: pingSettingsSchema.partial().optional(),
+});
+export type LiveSettings = z.infer<typeof liveSettingsSchema>;
+
+export const defaultSessionSettings: SessionSettings = {
+  bql: { enabled: true, limitMinBytes: 0, limitMaxBytes: maxLimitBytes, holdTimeMs: 1000 },
+  load: { enabled: true, rateBitsPerSecond: 0, payloadBytes: 1472, targetPort: 9 },
+  ping: { enabled: true, intervalMs: 200, tos: 0x10, payloadBytes: 56, timeoutMs: 5000 },
+  address: { mode: 'dhcp' },
+  sampleRateHz: 20,
+};
