@@ -1,0 +1,10 @@
+/** Hands a text to the browser as a file to keep. */
+export function download(fileName: string, mediaType: string, text: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type: mediaType }));
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = fileName;
+  link.click();
+  // The browser has taken hold of the blob by then.
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
