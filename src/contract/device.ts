@@ -13,7 +13,6 @@ export type UsbSpeedName = z.infer<typeof usbSpeedSchema>;
  * - `running`, `lost`: a session has it; lost: it was unplugged and is waited for
  */
 export const deviceStateSchema = z.enum(['available', 'unsupported', 'inaccessible', 'running', 'lost']);
-export type DeviceState = z.infer<typeof deviceStateSchema>;
 
 /** One line of the device list. */
 export const deviceSchema = z.object({

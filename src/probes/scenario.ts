@@ -38,7 +38,6 @@ export const scenarioSchema = z.strictObject({
     .default({ intervalMs: 1000, payloadBytes: 56, tos: 0x10 }),
 });
 export type Scenario = z.infer<typeof scenarioSchema>;
-export type Segment = Scenario['segments'][number];
 
 /**
  * Reads a scenario. The problem names the place and what was expected there.

@@ -286,7 +286,7 @@ export class EngineServer {
         ? new StateQueue(id, schema)
         : new EventQueue(id, schema, this.#limits.maxEventsPerMessage);
     const subscription = this.#add(id, queue);
-    const dispose = this.#engine.subscribe(name, parsed.data as never, (value) => {
+    const dispose = this.#engine.subscribe(name, parsed.data, (value) => {
       if (!this.#subscriptions.has(id)) return;
       try {
         queue.push(value);

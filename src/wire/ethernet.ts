@@ -9,12 +9,9 @@ import {
 
 /** Ethernet II: destination, source, EtherType (IEEE 802.3). */
 export const ethernetHeaderLength = 14;
-/** The shortest frame on a real Ethernet, without its FCS. USB functions take shorter ones. */
-export const ethernetMinFrameLength = 60;
 
 export const etherTypeIpv4 = 0x0800;
 export const etherTypeArp = 0x0806;
-export const etherTypeVlan = 0x8100;
 export const etherTypeIpv6 = 0x86dd;
 
 const sourceOffset = macAddressLength;

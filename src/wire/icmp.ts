@@ -11,8 +11,6 @@ export const icmpEchoRequest = 8;
 export const icmpTimeExceeded = 11;
 
 /** Codes of {@link icmpDestinationUnreachable}. */
-export const icmpNetworkUnreachable = 0;
-export const icmpHostUnreachable = 1;
 export const icmpPortUnreachable = 3;
 export const icmpFragmentationNeeded = 4;
 

@@ -3,10 +3,8 @@ import { foldSum, internetChecksum, internetChecksumIsGood, rewriteUint16 } from
 
 /** IPv4 (RFC 791). `offset` is always that of the header's first byte. */
 export const ipv4MinHeaderLength = 20;
-export const ipv4MaxTotalLength = 65_535;
 
 export const ipProtocolIcmp = 1;
-export const ipProtocolTcp = 6;
 export const ipProtocolUdp = 17;
 
 const typeOfServiceOffset = 1;

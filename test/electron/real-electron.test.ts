@@ -31,7 +31,7 @@ describe.skipIf(folder === '')('a real Electron', () => {
         // A test machine's root cannot have the sandbox.
         ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
       ],
-      env: { ...process.env, QUEUESCOPE_RECORDINGS: profile } as Record<string, string>,
+      env: { ...process.env, QUEUESCOPE_RECORDINGS: profile },
     });
   }, 60_000);
 

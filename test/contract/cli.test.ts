@@ -1,0 +1,304 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { buildTargets } from '../../build/build.mjs';
+import { deviceSchema } from '../../src/contract/device.ts';
+import { z } from 'zod';
+import { jsonLines, runCli, startCli } from '../harness/run-cli.ts';
+
+/** The command line as scripts depend on it: output, exit codes, files (DESIGN section 4). */
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const traces = fileURLToPath(new URL('../fixtures/kernel-traces/', import.meta.url));
+const folder = mkdtempSync(join(tmpdir(), 'queuescope-cli-'));
+const recording = join(folder, 'run.qscope');
+
+function inFolder(name: string): string {
+  return join(folder, name);
+}
+
+function phasesOf(document: Record<string, unknown>): { bql: string; rttUs: { p50: number; n: number } }[] {
+  return document['segments'] as { bql: string; rttUs: { p50: number; n: number } }[];
+}
+
+beforeAll(async () => {
+  await buildTargets({ root, names: ['node'], print: () => {} });
+}, 120_000);
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe('list', () => {
+  test('--json prints one document of devices as the contract has them', async () => {
+    const { exitCode, stdout } = await runCli(['list', '--json']);
+    expect(exitCode).toBe(0);
+    const devices = z.array(deviceSchema).parse(JSON.parse(stdout));
+    expect(devices.map((device) => device.id)).toContain('sim:modem-10mbit');
+    for (const device of devices) if (device.mode !== 'observe') expect(device.speed).not.toBe('unknown');
+  });
+
+  test('prints a table for people', async () => {
+    const { stdout } = await runCli(['list']);
+    expect(stdout).toMatch(/sim:modem-10mbit +1209:0001 +super +cdc_ether +available/);
+  });
+});
+
+describe('dql-replay', () => {
+  for (const file of readdirSync(traces)) {
+    test(`${file}: a line for every completion, equal to the kernel's own`, async () => {
+      const { exitCode, stdout } = await runCli(['dql-replay', join(traces, file)]);
+      expect(exitCode).toBe(0);
+      const expected = readFileSync(join(traces, file), 'utf8')
+        .split('\n')
+        .filter((line) => line.startsWith('{"completed"'));
+      expect(jsonLines(stdout)).toEqual(expected.map((line) => JSON.parse(line) as unknown));
+    });
+  }
+
+  test.each([
+    ['a file that is not there', 'missing.jsonl', undefined, /no such file/],
+    [
+      'a trace that completes too much',
+      'bad.jsonl',
+      '{"hold_time":1,"limit_max":9}\n{"completed":5,"now":1}\n',
+      /line 2/,
+    ],
+  ])('%s: exit code 2, and words', async (_name, file, text, words) => {
+    const path = inFolder(file);
+    if (text !== undefined) writeFileSync(path, text);
+    const { exitCode, stdout, stderr } = await runCli(['dql-replay', path]);
+    expect(exitCode).toBe(2);
+    expect(stdout).toBe('');
+    expect(stderr).toMatch(words);
+  });
+});
+
+describe('simulate', () => {
+  test('cellular-10mbit: one document, with the figures of the patch, in less than 5 s', async () => {
+    const startedAtMs = performance.now();
+    const { exitCode, stdout } = await runCli(['simulate', '--scenario', 'cellular-10mbit', '--json']);
+    expect(exitCode).toBe(0);
+    // A whole process on a shared machine; the simulation itself takes well under a second.
+    expect(performance.now() - startedAtMs).toBeLessThan(15_000);
+    const document = JSON.parse(stdout) as Record<string, unknown>;
+    const idle = document['idle'] as { rttUs: { p50: number } };
+    const [off, on] = phasesOf(document);
+    expect(off?.bql).toBe('off');
+    expect(on?.bql).toBe('on');
+    const offMs = ((off?.rttUs.p50 ?? 0) - idle.rttUs.p50) / 1000;
+    const onMs = ((on?.rttUs.p50 ?? 0) - idle.rttUs.p50) / 1000;
+    expect(offMs).toBeGreaterThan(363);
+    expect(offMs).toBeLessThan(369);
+    expect(onMs).toBeLessThan(offMs / 10);
+    for (const segment of phasesOf(document)) {
+      expect(segment).toMatchObject({
+        rttUs: {
+          n: expect.any(Number),
+          p50: expect.any(Number),
+          p95: expect.any(Number),
+          p99: expect.any(Number),
+        },
+        throughputBitsPerSecond: expect.any(Number),
+        inflightBytes: { p50: expect.any(Number), max: expect.any(Number) },
+      });
+      expect(segment).toHaveProperty('limitBytes.p50');
+      expect(segment).toHaveProperty('limitBytes.max');
+    }
+  });
+
+  test('a scenario of one’s own, from a file', async () => {
+    const path = inFolder('own.json');
+    writeFileSync(
+      path,
+      JSON.stringify({
+        name: 'own',
+        device: 'sim:tether-usb2',
+        idleSeconds: 1,
+        segments: [{ bql: 'on', seconds: 3 }],
+      }),
+    );
+    const { exitCode, stdout } = await runCli(['simulate', '--scenario', path, '--json']);
+    expect(exitCode).toBe(0);
+    expect(phasesOf(JSON.parse(stdout) as Record<string, unknown>)).toHaveLength(1);
+  });
+
+  test.each([
+    ['no such scenario', 'nothing-like-it', /no scenario and no file/],
+    ['no JSON', '{', /JSON/],
+    ['a misspelt property', '{"name":"x","segments":[{"bql":"on","secnds":3}]}', /segments\.0/],
+    ['an impossible value', '{"name":"x","segments":[{"bql":"on","seconds":-1}]}', /segments\.0\.seconds/],
+    ['no segments', '{"name":"x","segments":[]}', /segments/],
+  ])('%s: exit code 2, and the place', async (name, text, words) => {
+    const path = text.startsWith('{') ? inFolder(`${name}.json`) : text;
+    if (text.startsWith('{')) writeFileSync(path, text);
+    const { exitCode, stderr } = await runCli(['simulate', '--scenario', path, '--json']);
+    expect(exitCode).toBe(2);
+    expect(stderr).toMatch(words);
+  });
+
+  test('an unknown virtual device: exit code 3', async () => {
+    const path = inFolder('unknown-device.json');
+    writeFileSync(path, '{"name":"x","device":"sim:none","segments":[{"bql":"on","seconds":3}]}');
+    expect((await runCli(['simulate', '--scenario', path])).exitCode).toBe(3);
+  });
+});
+
+describe('run, sessions and report', () => {
+  test('drives a virtual device, streams JSON lines and records', async () => {
+    const { exitCode, stdout, stderr } = await runCli([
+      'run',
+      'sim:modem-10mbit',
+      '--bql',
+      'ab',
+      '--duration',
+      '6',
+      '--out',
+      recording,
+      '--json',
+    ]);
+    expect(stderr).toBe('');
+    expect(exitCode).toBe(0);
+    const lines = jsonLines(stdout);
+    expect(lines[0]).toMatchObject({ type: 'session' });
+    expect(lines.filter((line) => line['type'] === 'sample').length).toBeGreaterThan(100);
+    expect(lines.filter((line) => line['type'] === 'probe').length).toBeGreaterThan(15);
+    const last = lines.at(-1) ?? {};
+    expect(last).toMatchObject({ type: 'result', state: 'stopped' });
+    const [off, on] = phasesOf(last);
+    expect(off?.rttUs.p50).toBeGreaterThan(300_000);
+    expect(on?.rttUs.p50).toBeLessThan(60_000);
+    expect(existsSync(recording)).toBe(true);
+  }, 60_000);
+
+  test('html: one file that needs nothing else', async () => {
+    const out = inFolder('report.html');
+    expect((await runCli(['report', recording, '--out', out])).exitCode).toBe(0);
+    const html = readFileSync(out, 'utf8');
+    expect(html).toMatch(/^<!doctype html>/i);
+    expect(html).toContain('Queuescope virtual modem');
+    expect(html).toContain('p99');
+    expect(html).not.toMatch(/(?:src|href)\s*=\s*["']?(?:https?:)?\/\//);
+    expect(html).not.toMatch(/url\(\s*["']?(?:https?:)?\/\//);
+  });
+
+  test('csv: samples, and probes beside them', async () => {
+    const out = inFolder('report.csv');
+    expect((await runCli(['report', recording, '--format', 'csv', '--out', out])).exitCode).toBe(0);
+    const [header = '', ...rows] = readFileSync(out, 'utf8').trim().split(/\r?\n/);
+    expect(header).toContain('inflightBytes');
+    expect(rows.length).toBeGreaterThan(100);
+    expect(readFileSync(inFolder('report-probes.csv'), 'utf8')).toContain('rttUs');
+  });
+
+  test('json: on standard output with "-"', async () => {
+    const { exitCode, stdout } = await runCli(['report', recording, '--format', 'json', '--out', '-']);
+    expect(exitCode).toBe(0);
+    const document = JSON.parse(stdout) as { phases: unknown[] };
+    expect(document.phases.length).toBe(3);
+  });
+
+  test('a file that is no recording: exit code 2, and words', async () => {
+    const path = inFolder('no.qscope');
+    writeFileSync(path, 'not a database, but long enough to be looked at as one'.repeat(100));
+    const { exitCode, stderr } = await runCli(['report', path, '--out', inFolder('x.html')]);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain('no.qscope');
+  });
+
+  test('a recording is never overwritten', async () => {
+    const before = readFileSync(recording);
+    const { exitCode, stderr } = await runCli([
+      'run',
+      'sim:modem-10mbit',
+      '--duration',
+      '1',
+      '--out',
+      recording,
+    ]);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain('run.qscope');
+    expect(readFileSync(recording).equals(before)).toBe(true);
+  }, 30_000);
+
+  test('Ctrl-C: exit code 130, and what was recorded is kept', async () => {
+    const path = inFolder('interrupted.qscope');
+    const running = startCli(['run', 'sim:modem-10mbit', '--duration', '60', '--out', path, '--json']);
+    await expect
+      .poll(() => running.stdoutSoFar().split('"type":"sample"').length, { timeout: 20_000 })
+      .toBeGreaterThan(30);
+    running.child.kill('SIGINT');
+    const { exitCode, stdout } = await running.ended;
+    expect(exitCode).toBe(130);
+    expect(jsonLines(stdout).at(-1)).toMatchObject({ type: 'result', state: 'stopped' });
+    const { stdout: report } = await runCli(['report', path, '--format', 'json', '--out', '-']);
+    expect(JSON.parse(report)).toHaveProperty('phases');
+  }, 60_000);
+
+  test('killed: at most the last second is lost', async () => {
+    const path = inFolder('killed.qscope');
+    const running = startCli(['run', 'sim:modem-10mbit', '--duration', '60', '--out', path, '--json']);
+    const samples = (text: string): number => text.split('"type":"sample"').length - 1;
+    await expect.poll(() => samples(running.stdoutSoFar()), { timeout: 20_000 }).toBeGreaterThan(60);
+    running.child.kill('SIGKILL');
+    const { stdout } = await running.ended;
+    const lastUs = Number(
+      jsonLines(stdout.slice(0, stdout.lastIndexOf('\n') + 1)).findLast(
+        (line) => line['type'] === 'sample',
+      )?.['timeUs'],
+    );
+    const { exitCode, stdout: report } = await runCli(['report', path, '--format', 'csv', '--out', '-']);
+    expect(exitCode).toBe(0);
+    const rows = report.trim().split(/\r?\n/);
+    const lastRow = (rows.at(-1) ?? '').split(',');
+    const column = (rows[0] ?? '').split(',').findIndex((name) => name.startsWith('timeUs'));
+    expect(lastUs - Number(lastRow[column])).toBeLessThan(1_000_000);
+  }, 60_000);
+
+  test('sessions lists what is in the library', async () => {
+    const { exitCode, stdout } = await runCli(['sessions', '--json'], { QUEUESCOPE_RECORDINGS: folder });
+    expect(exitCode).toBe(0);
+    const recordings = JSON.parse(stdout) as { fileName: string; state: string }[];
+    expect(recordings.find(({ fileName }) => fileName === 'run.qscope')).toMatchObject({ state: 'closed' });
+  });
+});
+
+describe('bad input', () => {
+  test.each([
+    ['an unknown device', ['run', 'usb:9-9'], 3, /no device usb:9-9/],
+    ['an unknown command', ['measure'], 2, /unknown command/],
+    ['an unknown option', ['list', '--yaml'], 2, /unknown option/],
+    ['no device', ['run'], 2, /missing required argument/],
+    ['a rate that is none', ['run', 'sim:modem-10mbit', '--load-rate', 'fast'], 2, /bits per second/],
+    ['an address that is none', ['run', 'sim:modem-10mbit', '--address', '10.9.0.2'], 2, /prefix/],
+    [
+      'limits that cross',
+      ['run', 'sim:modem-10mbit', '--limit-min', '9', '--limit-max', '8'],
+      2,
+      /limit-min/,
+    ],
+    [
+      'a scenario and its own settings',
+      ['run', 'sim:modem-10mbit', '--scenario', 'cellular-10mbit', '--bql', 'on'],
+      2,
+      /contradict/,
+    ],
+    [
+      'a format that does not exist',
+      ['report', 'x.qscope', '--format', 'pdf', '--out', 'x'],
+      2,
+      /html, csv, json/,
+    ],
+  ])('%s', async (_name, args, code, words) => {
+    const { exitCode, stdout, stderr } = await runCli(args);
+    expect(stderr).toMatch(words);
+    expect(exitCode).toBe(code);
+    expect(stdout).toBe('');
+  });
+
+  test('--version and help are no errors', async () => {
+    expect((await runCli(['--version'])).exitCode).toBe(0);
+    expect((await runCli(['help'])).exitCode).toBe(0);
+    expect((await runCli(['run', '--help'])).exitCode).toBe(0);
+  });
+});
