@@ -151,13 +151,13 @@ path { fill: none; }
 }
 @page { size: A4; margin: 14mm 13mm; }
 @media print {
-  body { max-width: none; padding: 0; font-size: 10.5px; }
+  body { max-width: none; padding: 0; font-size: 10px; line-height: 1.36; }
   h1 { font-size: 20px; }
   .headline { font-size: 14.5px; margin: 10px 0 2px; }
   .more { margin: 2px 0 6px; }
   .more li { margin: 0; }
-  .notes li { margin: 3px 0; padding: 3px 8px; }
-  h2 { font-size: 12px; margin: 12px 0 4px; break-after: avoid; }
+  .notes li { margin: 2px 0; padding: 2px 8px; }
+  h2 { font-size: 12px; margin: 9px 0 3px; break-after: avoid; }
   h3 { font-size: 10.5px; break-after: avoid; }
   table { font-size: 9.5px; }
   thead th, .note, footer, .kind, .chart-head { font-size: 9px; }
