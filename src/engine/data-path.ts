@@ -1,0 +1,589 @@
+import { neverUs } from '../base/clock.ts';
+import { AppError, InvariantError } from '../base/errors.ts';
+import { formatCount } from '../base/units.ts';
+import type { Log } from '../base/log.ts';
+import { Random } from '../base/random.ts';
+import { DqlAccountingError } from '../bql/dql.ts';
+import type { TxQueueSettings } from '../bql/tx-queue.ts';
+import type { Problem } from '../contract/problem.ts';
+import type { StageName } from '../contract/session.ts';
+import type { BqlSettings, LiveSettings, PingSettings, SessionSettings } from '../contract/settings.ts';
+import { probeColumns, probeIndex } from '../contract/telemetry.ts';
+import { DhcpClient, type DhcpLease, type DhcpObserver } from '../ip/dhcp-client.ts';
+import { IpStack, type Ipv4Configuration } from '../ip/ip-stack.ts';
+import { minidriverOf } from '../minidrivers/registry.ts';
+import { Netif, type NetifObserver } from '../netif/netif.ts';
+import { PfifoFast } from '../netif/pfifo-fast.ts';
+import { Load } from '../probes/load.ts';
+import { Ping, type PingSettings as PingTiming, type ProbeResult } from '../probes/ping.ts';
+import type { DriverBinding, DriverTuning, Match } from '../usbnet/minidriver.ts';
+import { DriverError } from '../usbnet/procedure.ts';
+import { type ProcedureOutcome, ProcedureRunner } from '../usbnet/procedure-runner.ts';
+import type { Transfer } from '../usbnet/transfer.ts';
+import type { RequestResult, Transport, TransportHandler } from '../usbnet/transport.ts';
+import { formatIpv4Address, parseIpv4Address, parseIpv4Cidr } from '../wire/ipv4-address.ts';
+import { formatMacAddress, zeroMacAddress } from '../wire/mac-address.ts';
+import { describeDriver } from './facts.ts';
+import type { MeasurementObserver, MeasurementOptions, MeasurementPath } from './measurement-path.ts';
+import { describeTap, type TapLink } from './tap-link.ts';
+import { type LagMeter, Sampler } from './sampler.ts';
+
+/** A device whose link does not come up in this time has a problem worth telling. */
+const carrierPatienceUs = 10_000_000;
+/** Between giving the lease back and taking the interface down, so that the message still leaves. */
+const farewellUs = 20_000;
+/** Bytes in flight and no completion for this long: stalled. */
+const stallUs = 2_000_000;
+/** So often the host's own counters of a TAP interface are read. */
+const tapIntervalUs = 1_000_000;
+/** So many probes in a row without an answer: the target is silent. */
+const silentProbes = 5;
+const pingIdentifier = 0x5153;
+
+export interface DataPathOptions extends MeasurementOptions {
+  readonly transport: Transport;
+  readonly match: Match;
+  readonly tuning: DriverTuning;
+  readonly lag: LagMeter;
+  readonly log: Log;
+  /** A network interface of the host's own that shares the device's; closed with the path. */
+  readonly tap?: TapLink | undefined;
+  /** The transport has reported something: the loop is to look at the parts soon. */
+  readonly wake: () => void;
+}
+
+function txQueueSettings(bql: BqlSettings): TxQueueSettings {
+  return {
+    bql: bql.enabled,
+    limitMinBytes: bql.limitMinBytes,
+    limitMaxBytes: bql.limitMaxBytes,
+    holdTimeMs: bql.holdTimeMs,
+  };
+}
+
+function pingTiming(ping: PingSettings): PingTiming {
+  return {
+    enabled: ping.enabled,
+    intervalUs: ping.intervalMs * 1000,
+    tos: ping.tos,
+    payloadBytes: ping.payloadBytes,
+    timeoutUs: ping.timeoutMs * 1000,
+  };
+}
+
+/**
+ * All that drives one device, without a clock: minidriver, usbnet and interface, IP host, probes and sampler. It is
+ * told the time; a loop (real or simulated) polls it.
+ */
+export class DataPath implements MeasurementPath, TransportHandler, NetifObserver, DhcpObserver {
+  readonly #options: DataPathOptions;
+  readonly #observer: MeasurementObserver;
+  readonly #runner: ProcedureRunner;
+  readonly #random: Random;
+  readonly #probeRow = new Float64Array(probeColumns.length);
+  #settings: SessionSettings;
+  #netif: Netif | undefined;
+  #stack: IpStack | undefined;
+  #dhcp: DhcpClient | undefined;
+  #ping: Ping | undefined;
+  #load: Load | undefined;
+  #sampler: Sampler | undefined;
+  #target: number | undefined;
+  #carrierDueAtUs = neverUs;
+  #stopAtUs = neverUs;
+  #whenStopped: ((error: AppError | undefined, nowUs: number) => void) | undefined;
+  #gone = false;
+  #failed = false;
+  #stalled = false;
+  #progressAtUs = 0;
+  #progressBytes = 0;
+  #tapDueAtUs = 0;
+  #tapDropped = 0;
+  #lostInARow = 0;
+  #answered = false;
+
+  constructor(options: DataPathOptions) {
+    this.#options = options;
+    this.#observer = options.observer;
+    this.#settings = options.settings;
+    this.#random = new Random(options.seed);
+    this.#runner = new ProcedureRunner(options.transport);
+    options.transport.setHandler(this);
+  }
+
+  get settings(): SessionSettings {
+    return this.#settings;
+  }
+  /** The interface, once the device is bound. */
+  get netif(): Netif | undefined {
+    return this.#netif;
+  }
+  get load(): Load | undefined {
+    return this.#load;
+  }
+
+  // ---- stages ----
+
+  /** Binds the driver, brings the interface up, gets an address and measures. */
+  start(nowUs: number): void {
+    const { match, tuning, transport, log } = this.#options;
+    this.#observer.handleStage('bind', 'active', match.driver);
+    const procedure = minidriverOf(match.driver).bind({
+      device: transport.device,
+      match,
+      tuning,
+      random: this.#random,
+      log,
+    });
+    this.#runner.start(procedure, nowUs, (outcome, atUs) => this.#handleBound(outcome, atUs));
+  }
+
+  #handleBound(outcome: ProcedureOutcome<DriverBinding>, nowUs: number): void {
+    if (!outcome.ok) {
+      this.#fail('bind', outcome.error);
+      return;
+    }
+    if (this.#gone || this.#whenStopped !== undefined) return;
+    const binding = outcome.value;
+    const netif = this.#createNetif(binding, nowUs);
+    if (netif === undefined) return;
+    this.#netif = netif;
+    netif.open(nowUs, (opened, atUs) => {
+      if (opened.ok) this.#handleOpen(netif, binding, atUs);
+      else this.#fail('bind', opened.error);
+    });
+  }
+
+  #createNetif(binding: DriverBinding, nowUs: number): Netif | undefined {
+    const { transport, log } = this.#options;
+    try {
+      return new Netif({
+        transport,
+        runner: this.#runner,
+        binding,
+        macAddress: binding.macAddress ?? this.#randomMacAddress(),
+        settings: txQueueSettings(this.#settings.bql),
+        qdisc: new PfifoFast(),
+        observer: this,
+        log,
+        nowUs,
+      });
+    } catch (error) {
+      this.#fail('bind', error);
+      return undefined;
+    }
+  }
+
+  /** Locally administered, as the kernel makes one up. */
+  #randomMacAddress(): Uint8Array {
+    const address = new Uint8Array(6);
+    this.#random.fill(address);
+    address[0] = ((address[0] ?? 0) & 0xfe) | 0x02;
+    return address;
+  }
+
+  #handleOpen(netif: Netif, binding: DriverBinding, nowUs: number): void {
+    const { match, startUs, lag } = this.#options;
+    this.#observer.handleStage('bind', 'done', `${match.driver}: ${match.reason}`);
+    this.#observer.handleFacts(describeDriver(binding, netif, this.#options.transport.device));
+    const { tap } = this.#options;
+    const stack = new IpStack(netif, tap === undefined);
+    this.#stack = stack;
+    tap?.join(netif, (problem) => this.#reportTap(problem));
+    this.#load = new Load(stack, () => netif.qdisc.length, this.#settings.load);
+    this.#ping = new Ping(stack, pingIdentifier, pingTiming(this.#settings.ping), (result) =>
+      this.#handleProbe(result),
+    );
+    this.#sampler = new Sampler({
+      netif,
+      startUs,
+      rateHz: this.#settings.sampleRateHz,
+      lag,
+      nowUs,
+      report: (row, atUs) => {
+        this.#observer.handleSample(row);
+        this.#watchProgress(atUs);
+        this.#watchTap(atUs);
+      },
+    });
+    this.#progressAtUs = nowUs;
+    this.#observer.handleStage('carrier', 'active', 'waiting for the link');
+    if (netif.carrier) this.#handleLinkUp(nowUs);
+    else this.#carrierDueAtUs = nowUs + carrierPatienceUs;
+  }
+
+  #handleLinkUp(nowUs: number): void {
+    this.#carrierDueAtUs = neverUs;
+    this.#observer.handleCured('no-carrier');
+    const speed = this.#netif?.usbnet.txLinkBitsPerSecond;
+    this.#observer.handleStage(
+      'carrier',
+      'done',
+      speed === undefined ? 'link up' : `link up, ${speed / 1e6} Mbit/s`,
+    );
+    const { address } = this.#settings;
+    if (address.mode === 'dhcp') {
+      this.#observer.handleStage('address', 'active', 'asking for an address by DHCP');
+      this.#dhcp ??= this.#stack === undefined ? undefined : new DhcpClient(this.#stack, this.#random, this);
+      this.#dhcp?.start(nowUs);
+      return;
+    }
+    const cidr = parseIpv4Cidr(address.cidr);
+    const gateway = address.gateway === undefined ? undefined : parseIpv4Address(address.gateway);
+    if (cidr === undefined || (address.gateway !== undefined && gateway === undefined)) {
+      const text = cidr === undefined ? address.cidr : (address.gateway ?? '');
+      this.#fail(
+        'address',
+        new AppError('bad-input', `"${text}" is not an IPv4 address of the form 10.9.0.2/24`),
+      );
+      return;
+    }
+    this.#handleAddress({ ...cidr, gateway }, 'set by hand', nowUs);
+  }
+
+  #handleAddress(configuration: Ipv4Configuration, how: string, nowUs: number): void {
+    const { address, prefixLength, gateway } = configuration;
+    this.#stack?.configure(configuration);
+    const text = `${formatIpv4Address(address)}/${prefixLength} ${how}`;
+    this.#observer.handleStage('address', 'done', text);
+    this.#observer.handleFacts([
+      { group: 'network', name: 'Address', value: text },
+      {
+        group: 'network',
+        name: 'Gateway',
+        value: gateway === undefined ? 'none' : formatIpv4Address(gateway),
+      },
+      {
+        group: 'network',
+        name: 'MAC address',
+        value: formatMacAddress(this.#netif?.macAddress ?? zeroMacAddress),
+      },
+    ]);
+    this.#giveToHost(configuration);
+    this.#setTarget(gateway, nowUs);
+  }
+
+  /** With a TAP interface the host has the same address, so that its programs use the device too. */
+  #giveToHost(configuration: Ipv4Configuration): void {
+    const { tap } = this.#options;
+    if (tap === undefined) return;
+    tap.setAddress(configuration, (problem) => this.#reportTap(problem));
+    this.#observer.handleFacts([{ group: 'network', name: 'TAP', value: describeTap(tap, configuration) }]);
+  }
+
+  #reportTap(problem: Problem | undefined): void {
+    if (problem === undefined) this.#observer.handleCured('tap-not-configured');
+    else this.#observer.handleProblem(problem);
+  }
+
+  #setTarget(gateway: number | undefined, nowUs: number): void {
+    const { target: wanted } = this.#settings;
+    const target = wanted === undefined ? gateway : parseIpv4Address(wanted);
+    if (target === undefined) {
+      const reason =
+        wanted === undefined
+          ? 'there is no gateway to measure against'
+          : `"${wanted}" is not an IPv4 address`;
+      this.#observer.handleStage('target', 'failed', reason);
+      this.#observer.handleProblem({
+        id: 'no-target',
+        severity: 'error',
+        message: `Nothing is measured: ${reason}.`,
+        remedy: 'Name a host behind the device that answers pings (--target ADDRESS).',
+      });
+      return;
+    }
+    this.#target = target;
+    this.#answered = false;
+    this.#lostInARow = 0;
+    this.#observer.handleCured('no-target');
+    this.#observer.handleStage('target', 'active', `${formatIpv4Address(target)} is being asked`);
+    this.#observer.handleFacts([{ group: 'network', name: 'Target', value: formatIpv4Address(target) }]);
+    this.#ping?.setTarget(target, nowUs);
+    this.#load?.setTarget(target, nowUs);
+    this.#observer.handleStage('measure', 'active', this.#settings.ping.enabled ? 'measuring' : 'load only');
+  }
+
+  // ---- DHCP ----
+
+  handleLease(lease: DhcpLease, nowUs: number): void {
+    this.#observer.handleCured('no-dhcp-server');
+    this.#handleAddress(lease, `by DHCP from ${formatIpv4Address(lease.server)}`, nowUs);
+  }
+
+  handleLeaseLost(nowUs: number): void {
+    this.#observer.handleEvent('stage', 'the DHCP lease was lost', nowUs);
+    this.#observer.handleStage('address', 'active', 'asking for an address by DHCP');
+    this.#ping?.setTarget(undefined, nowUs);
+    this.#load?.setTarget(undefined, nowUs);
+  }
+
+  handleNoServer(_nowUs: number): void {
+    this.#observer.handleProblem({
+      id: 'no-dhcp-server',
+      severity: 'error',
+      message: 'No DHCP server answers behind the device.',
+      remedy:
+        'If the device has no DHCP server, set an address by hand (--address 10.9.0.2/24 --target 10.9.0.1).' +
+        ' A modem answers only once it has a data connection.',
+    });
+  }
+
+  // ---- interface ----
+
+  handleReceive(bytes: Uint8Array, offset: number, length: number, nowUs: number): void {
+    const ours = this.#stack?.handleFrame(bytes, offset, length, nowUs) ?? true;
+    if (!ours) this.#options.tap?.bridge?.deliver(bytes, offset, length);
+  }
+
+  handleCarrier(on: boolean, nowUs: number): void {
+    if (this.#stopping) return;
+    this.#options.tap?.setCarrier(on);
+    this.#observer.handleEvent('carrier', on ? 'carrier on' : 'carrier off', nowUs);
+    if (on) {
+      if (this.#stack !== undefined) this.#handleLinkUp(nowUs);
+      return;
+    }
+    this.#observer.handleStage('carrier', 'active', 'waiting for the link');
+    this.#ping?.setTarget(undefined, nowUs);
+    this.#load?.setTarget(undefined, nowUs);
+    this.#carrierDueAtUs = nowUs + carrierPatienceUs;
+  }
+
+  handlePacketDequeued(tag: number, waitUs: number): void {
+    this.#sampler?.addQdiscWait(waitUs);
+    if (tag !== 0) this.#ping?.handlePacketDequeued(tag, waitUs);
+  }
+
+  handlePacketSent(tag: number, handedOverAtUs: number, completedAtUs: number, ok: boolean): void {
+    if (!ok) return;
+    this.#sampler?.addDriverQueue(completedAtUs - handedOverAtUs);
+    if (tag !== 0) this.#ping?.handlePacketSent(tag, handedOverAtUs, completedAtUs);
+  }
+
+  #handleProbe(result: ProbeResult): void {
+    const row = this.#probeRow;
+    row[probeIndex.timeUs] = result.dueAtUs - this.#options.startUs;
+    row[probeIndex.sequence] = result.sequence;
+    row[probeIndex.rttUs] = result.rttUs;
+    row[probeIndex.qdiscWaitUs] = result.qdiscWaitUs;
+    row[probeIndex.driverQueueUs] = result.driverQueueUs;
+    row[probeIndex.lateUs] = result.lateUs;
+    this.#observer.handleProbe(row);
+    if (Number.isNaN(result.rttUs)) this.#handleLost();
+    else this.#handleAnswer();
+  }
+
+  #handleAnswer(): void {
+    this.#lostInARow = 0;
+    this.#observer.handleCured('target-silent');
+    if (this.#answered) return;
+    this.#answered = true;
+    const target = this.#target === undefined ? '' : formatIpv4Address(this.#target);
+    this.#observer.handleStage('target', 'done', `${target} answers`);
+  }
+
+  #handleLost(): void {
+    if (++this.#lostInARow < silentProbes || this.#target === undefined) return;
+    this.#observer.handleProblem({
+      id: 'target-silent',
+      severity: 'warning',
+      message: `${formatIpv4Address(this.#target)} does not answer pings.`,
+      remedy: 'Choose a host that does (--target ADDRESS); the load goes on meanwhile.',
+    });
+  }
+
+  /** Tells of frames that were lost between the host and us, as soon as there are any. */
+  #watchTap(nowUs: number): void {
+    const { tap } = this.#options;
+    if (tap === undefined || nowUs < this.#tapDueAtUs) return;
+    this.#tapDueAtUs = nowUs + tapIntervalUs;
+    const dropped = tap.droppedFrames;
+    if (dropped === this.#tapDropped) return;
+    this.#tapDropped = dropped;
+    this.#observer.handleFacts([
+      { group: 'network', name: 'TAP drops', value: `${formatCount(dropped)} frames` },
+    ]);
+  }
+
+  /** Tells a stall from a pause: bytes are in flight, and none were completed for two seconds. */
+  #watchProgress(nowUs: number): void {
+    const netif = this.#netif;
+    if (netif === undefined) return;
+    const bytes = netif.usbnet.stats.txTransferBytes;
+    if (bytes !== this.#progressBytes || netif.txQueue.inflightBytes === 0) {
+      this.#progressBytes = bytes;
+      this.#progressAtUs = nowUs;
+    }
+    const stalled = nowUs - this.#progressAtUs >= stallUs;
+    if (stalled === this.#stalled) return;
+    this.#stalled = stalled;
+    this.#observer.handleStalled(stalled);
+    this.#observer.handleEvent(
+      'halt',
+      stalled ? `nothing completed for ${stallUs / 1e6} s` : 'transfers complete again',
+      nowUs,
+    );
+    if (stalled) {
+      this.#observer.handleProblem({
+        id: 'stalled',
+        severity: 'error',
+        message: `${netif.txQueue.inflightBytes} bytes are in flight and the device takes none of them.`,
+        remedy:
+          'Check the radio and the cable; if it does not recover, unplug the device and plug it in again.',
+      });
+    } else {
+      this.#observer.handleCured('stalled');
+    }
+  }
+
+  // ---- settings ----
+
+  /** Changes settings while measuring. */
+  configure(changes: LiveSettings, nowUs: number): void {
+    const before = this.#settings;
+    const bql = { ...before.bql, ...definedOnly(changes.bql) };
+    const load = { ...before.load, ...definedOnly(changes.load) };
+    const ping = { ...before.ping, ...definedOnly(changes.ping) };
+    this.#settings = { ...before, bql, load, ping };
+    if (changes.bql !== undefined) {
+      this.#netif?.txQueue.configure(txQueueSettings(bql), nowUs);
+      if (bql.enabled !== before.bql.enabled) {
+        this.#observer.handleEvent(
+          bql.enabled ? 'bql-on' : 'bql-off',
+          `BQL ${bql.enabled ? 'on' : 'off'}`,
+          nowUs,
+        );
+      }
+    }
+    if (changes.load !== undefined) this.#load?.configure(load, nowUs);
+    if (changes.ping !== undefined) this.#ping?.configure(pingTiming(ping), nowUs);
+  }
+
+  // ---- end ----
+
+  get #stopping(): boolean {
+    return this.#whenStopped !== undefined;
+  }
+
+  /**
+   * Ends the measurement and takes the interface down. `done` is called once nothing is in flight any more, or with an
+   * error if that could not be reached.
+   */
+  stop(nowUs: number, done: (error: AppError | undefined, nowUs: number) => void): void {
+    if (this.#stopping) return;
+    this.#whenStopped = done;
+    this.#ping?.close();
+    this.#load?.setTarget(undefined, nowUs);
+    this.#sampler?.stop();
+    this.#carrierDueAtUs = neverUs;
+    const hasLease = this.#dhcp?.lease !== undefined;
+    this.#dhcp?.stop(nowUs);
+    this.#stopAtUs = hasLease && !this.#gone ? nowUs + farewellUs : nowUs;
+  }
+
+  #takeDown(nowUs: number): void {
+    const done = this.#whenStopped;
+    if (this.#netif === undefined || done === undefined) {
+      done?.(undefined, nowUs);
+      return;
+    }
+    this.#netif.stop(nowUs, (outcome, atUs) => {
+      done(outcome.ok ? undefined : asFailure(outcome.error), atUs);
+    });
+  }
+
+  #fail(stage: StageName, error: unknown): void {
+    if (this.#failed || this.#gone || this.#stopping) return;
+    this.#failed = true;
+    const failure = asFailure(error);
+    this.#observer.handleStage(stage, 'failed', failure.message);
+    this.#observer.handleFailure(failure);
+  }
+
+  // ---- transport ----
+
+  handleTransferDone(transfer: Transfer, nowUs: number): void {
+    this.#netif?.usbnet.handleTransferDone(transfer, nowUs);
+    this.#options.wake();
+  }
+
+  handleRequestDone(result: RequestResult, nowUs: number): void {
+    this.#runner.handleRequestDone(result, nowUs);
+    this.#options.wake();
+  }
+
+  handleGone(nowUs: number): void {
+    if (this.#gone) return;
+    this.#gone = true;
+    this.#observer.handleEvent('unplug', 'the device is gone', nowUs);
+    if (this.#netif === undefined) this.#runner.handleGone(nowUs);
+    else this.#netif.usbnet.handleGone(nowUs);
+    this.#observer.handleGone();
+    this.#options.wake();
+  }
+
+  // ---- time ----
+
+  poll(nowUs: number): void {
+    this.#runner.poll(nowUs);
+    if (nowUs >= this.#stopAtUs) {
+      this.#stopAtUs = neverUs;
+      this.#takeDown(nowUs);
+    }
+    if (nowUs >= this.#carrierDueAtUs) this.#reportNoCarrier();
+    this.#dhcp?.poll(nowUs);
+    this.#stack?.poll(nowUs);
+    this.#ping?.poll(nowUs);
+    this.#load?.poll(nowUs);
+    this.#options.tap?.bridge?.poll(nowUs);
+    this.#netif?.poll(nowUs);
+    this.#sampler?.poll(nowUs);
+  }
+
+  pollAtUs(): number {
+    let next = Math.min(this.#runner.pollAtUs(), this.#stopAtUs, this.#carrierDueAtUs);
+    if (this.#netif !== undefined) next = Math.min(next, this.#netif.pollAtUs());
+    if (this.#load !== undefined) next = Math.min(next, this.#load.pollAtUs());
+    const { tap } = this.#options;
+    if (tap?.bridge !== undefined) next = Math.min(next, tap.bridge.pollAtUs());
+    if (this.#ping !== undefined) next = Math.min(next, this.#ping.pollAtUs());
+    if (this.#sampler !== undefined) next = Math.min(next, this.#sampler.pollAtUs());
+    if (this.#stack !== undefined) next = Math.min(next, this.#stack.pollAtUs());
+    if (this.#dhcp !== undefined) next = Math.min(next, this.#dhcp.pollAtUs());
+    return next;
+  }
+
+  #reportNoCarrier(): void {
+    this.#carrierDueAtUs = neverUs;
+    this.#observer.handleProblem({
+      id: 'no-carrier',
+      severity: 'warning',
+      message: 'The device reports no link.',
+      remedy: 'An Ethernet adapter needs its cable; a modem needs a SIM, a signal and a data connection.',
+    });
+  }
+}
+
+/** An error of the driver or of our own as one that can be shown. */
+function asFailure(error: unknown): AppError {
+  if (error instanceof AppError) return error;
+  if (error instanceof DriverError) {
+    const kind =
+      error.status === 'gone' ? 'device-gone' : error.status === 'timed-out' ? 'timed-out' : 'device-failed';
+    return new AppError(kind, error.message, { details: { stage: error.stage }, cause: error });
+  }
+  if (error instanceof InvariantError || error instanceof DqlAccountingError) {
+    return new AppError('internal', error.message, { cause: error });
+  }
+  return new AppError('internal', error instanceof Error ? error.message : String(error), { cause: error });
+}
+
+/** The properties that are there: a setting that is given as undefined is not a change. */
+function definedOnly<T extends object>(
+  changes: T | undefined,
+): { [Key in keyof T]?: Exclude<T[Key], undefined> } {
+  if (changes === undefined) return {};
+  const entries = Object.entries(changes).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as { [Key in keyof T]?: Exclude<T[Key], undefined> };
+}

@@ -1,0 +1,589 @@
+import { Emitter, type Event } from '../base/emitter.ts';
+import { AppError, asAppError } from '../base/errors.ts';
+import { formatDuration } from '../base/units.ts';
+import type { Log } from '../base/log.ts';
+import type { Device } from '../contract/device.ts';
+import type { Problem } from '../contract/problem.ts';
+import {
+  type Fact,
+  type Session,
+  type SessionEvent,
+  type SessionState,
+  type Stage,
+  type StageName,
+  stageNames,
+} from '../contract/session.ts';
+import type { LiveSettings, SessionSettings } from '../contract/settings.ts';
+import { probeColumns, sampleColumns, type TelemetryTable } from '../contract/telemetry.ts';
+import { Experiment, type ExperimentPhase, type PhaseRun } from '../probes/experiment.ts';
+import { DeviceWait } from './device-wait.ts';
+import type { MeasurementObserver, MeasurementPath } from './measurement-path.ts';
+import type { OpenDevice, OpenedDevice } from './opened-device.ts';
+import type { SessionLoop } from './session-loop.ts';
+import type { PhaseStart, SessionRecorder } from './session-recorder.ts';
+import { TelemetryContinuity } from './telemetry-continuity.ts';
+import { TelemetryFeed } from './telemetry-feed.ts';
+import { TelemetryHistory } from './telemetry-history.ts';
+
+/** Rows kept for readers that come later: half an hour at 20 Hz, and as many probes as fit into it at 10 a second. */
+const sampleRows = 36_000;
+const probeRows = 18_000;
+/** Events kept; older ones are still in the recording. */
+const eventLimit = 5000;
+/** Taking an interface down takes at most this long (usbnet gives up after five seconds). */
+const stopLimitMs = 8000;
+
+const recordingProblemId = 'recording-failed';
+
+/** How a device that went away comes back. */
+export interface ReopenDevice {
+  /** Opens it if it is there again. @throws AppError (as a rejection) while it is not */
+  readonly open: OpenDevice;
+  /** It may be there again. */
+  readonly onChange: Event<void>;
+  /** How long it is waited for, milliseconds; infinite: until the session is stopped. */
+  readonly limitMs: number;
+}
+
+export interface DeviceSessionOptions {
+  readonly id: string;
+  readonly device: Device;
+  readonly settings: SessionSettings;
+  /** Wall clock now, ISO 8601. */
+  readonly startedAt: string;
+  readonly open: OpenDevice;
+  /** How the device is waited for when it goes away; undefined: the session ends with it. */
+  readonly reopen: ReopenDevice | undefined;
+  /** Makes the recorder, if the session is to be recorded. */
+  readonly record: ((session: Session) => SessionRecorder) | undefined;
+  /** Without a recording there is nothing to be done: the device is not even opened. */
+  readonly recordingRequired: boolean;
+  readonly seed: number;
+  readonly log: Log;
+}
+
+/** A phase of an experiment, at times of the telemetry. */
+export interface SessionPhase {
+  readonly phase: ExperimentPhase;
+  readonly startUs: number;
+  readonly endUs: number;
+}
+
+/**
+ * One device that is being driven, from its opening until it was given back: the state that the contract shows, the
+ * telemetry so far, and the recording.
+ *
+ * A device that goes away may be waited for (`lost`). When it is back it is opened anew and all stages are gone through
+ * again, in the same session and recording; the gap is marked by an event and by rows in which nothing is known.
+ */
+export class DeviceSession implements MeasurementObserver {
+  readonly id: string;
+  readonly samples = new TelemetryHistory(sampleColumns.length, sampleRows);
+  readonly probes = new TelemetryHistory(probeColumns.length, probeRows);
+  readonly #options: DeviceSessionOptions;
+  readonly #log: Log;
+  readonly #changed = new Emitter<void>();
+  readonly #event = new Emitter<SessionEvent>();
+  readonly #feeds = { samples: new TelemetryFeed('samples'), probes: new TelemetryFeed('probes') } as const;
+  readonly #events: SessionEvent[] = [];
+  readonly #problems = new Map<string, Problem>();
+  readonly #ended: Promise<Session>;
+  #resolveEnded: (session: Session) => void = () => {};
+  #state: SessionState = 'starting';
+  #stages: readonly Stage[] = stageNames.map((name) => ({ name, status: 'pending' }));
+  #facts: readonly Fact[] = [];
+  #settings: SessionSettings;
+  #recorder: SessionRecorder | undefined;
+  readonly #continuity = new TelemetryContinuity();
+  #device: Device;
+  #opened: OpenedDevice | undefined;
+  /** That of the device, open or lost: the session's clock. */
+  #loop: SessionLoop | undefined;
+  #path: MeasurementPath | undefined;
+  #startUs = 0;
+  #experiment: Experiment | undefined;
+  /** Ends {@link run} if no experiment does. */
+  #endRun: (() => void) | undefined;
+  #wait: DeviceWait | undefined;
+  /** Resolves once a lost device is open again, or given up. */
+  #recovery: Promise<void> | undefined;
+  #finishing = false;
+  #isOver = false;
+  #error: AppError | undefined;
+  #snapshot: Session | undefined;
+
+  constructor(options: DeviceSessionOptions) {
+    this.id = options.id;
+    this.#options = options;
+    this.#log = options.log;
+    this.#settings = options.settings;
+    this.#device = options.device;
+    this.#ended = new Promise((resolve) => {
+      this.#resolveEnded = resolve;
+    });
+  }
+
+  /** Whenever anything in {@link snapshot} has changed. */
+  get onChange(): Event<void> {
+    return this.#changed.event;
+  }
+  get onEvent(): Event<SessionEvent> {
+    return this.#event.event;
+  }
+  get events(): readonly SessionEvent[] {
+    return this.#events;
+  }
+  /** Resolves once the device was given back and the recording is closed. */
+  get ended(): Promise<Session> {
+    return this.#ended;
+  }
+  /** Why the session failed; undefined if it did not. */
+  get error(): AppError | undefined {
+    return this.#error;
+  }
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+  /** The device is there and the session is not about to end: settings can be changed. */
+  get isConfigurable(): boolean {
+    return this.#path !== undefined && !this.#finishing;
+  }
+  get recorder(): SessionRecorder | undefined {
+    return this.#recorder;
+  }
+
+  /** The session as the contract shows it. */
+  get snapshot(): Session {
+    this.#snapshot ??= this.#takeSnapshot();
+    return this.#snapshot;
+  }
+
+  #takeSnapshot(): Session {
+    const status = this.#recorder?.status;
+    const fileName = status?.path.split(/[\\/]/).at(-1);
+    return {
+      id: this.id,
+      device: this.#device,
+      state: this.#state,
+      startedAt: this.#options.startedAt,
+      stages: [...this.#stages],
+      settings: this.#settings,
+      facts: [...this.#facts],
+      problems: [...this.#problems.values()],
+      ...(status !== undefined && fileName !== undefined
+        ? { recording: { id: fileName, fileName, state: status.state, sizeBytes: status.sizeBytes } }
+        : {}),
+    };
+  }
+
+  #change(): void {
+    this.#snapshot = undefined;
+    this.#recorder?.writeSession(this.snapshot, this.#timeUs);
+    this.#changed.emit();
+  }
+
+  /** Time of the telemetry now. */
+  get #timeUs(): number {
+    return this.#loop === undefined ? 0 : this.#loop.nowUs() - this.#startUs;
+  }
+
+  // ---- start ----
+
+  /** Opens the device and begins. Whatever goes wrong ends up in the session's state. */
+  async start(): Promise<void> {
+    this.handleStage('open', 'active', this.#options.device.name);
+    if (this.#options.record !== undefined) {
+      const recorder = this.#options.record(this.snapshot);
+      this.#recorder = recorder;
+      recorder.onStatus((status) => {
+        if (status.state === 'failed') this.handleProblem(recordingProblem(status.failure));
+        this.#change();
+      });
+    }
+    try {
+      if (this.#options.recordingRequired) await this.#recorder?.whenOpen();
+      const opened = await this.#options.open((error) => this.handleFailure(asAppError(error)));
+      this.#opened = opened;
+      if (this.#finishing) return;
+      this.#startUs = opened.loop.nowUs();
+      this.#begin(opened);
+      this.#recorder?.writeSettings(this.#settings, 0);
+    } catch (error) {
+      const failure = asAppError(error);
+      this.handleStage('open', 'failed', failure.message);
+      this.handleFailure(failure);
+    }
+  }
+
+  #begin(opened: OpenedDevice): void {
+    this.#loop = opened.loop;
+    this.#device = { ...this.#device, ...opened.device };
+    this.handleStage('open', 'done', opened.text);
+    opened.loop.run((nowUs) => {
+      const path = opened.createPath({
+        settings: this.#settings,
+        seed: this.#options.seed,
+        observer: this,
+        startUs: this.#startUs,
+      });
+      this.#path = path;
+      opened.loop.add(path);
+      path.start(nowUs);
+    });
+    if (this.#experiment !== undefined) this.#drive(opened.loop, this.#experiment);
+  }
+
+  // ---- what can be asked of it ----
+
+  configure(changes: LiveSettings): void {
+    const opened = this.#opened;
+    const path = this.#path;
+    if (opened === undefined || path === undefined || !this.isConfigurable) {
+      throw new AppError('device-gone', 'the session is not running', { details: { sessionId: this.id } });
+    }
+    opened.loop.run((nowUs) => path.configure(changes, nowUs));
+    this.#settings = path.settings;
+    this.#recorder?.writeSettings(this.#settings, this.#timeUs);
+    this.#change();
+  }
+
+  note(text: string): void {
+    this.#addEvent('note', text, this.#timeUs);
+  }
+
+  /**
+   * Takes the device through an experiment; resolves with the phases as they were, also when it ends early. Its time goes
+   * on while the device is lost.
+   */
+  async run(phases: readonly ExperimentPhase[]): Promise<readonly SessionPhase[]> {
+    const runs: PhaseRun[] = [];
+    const startUs = this.#startUs;
+    await new Promise<void>((resolve) => {
+      const experiment = new Experiment(phases, {
+        handlePhaseStart: (phase, nowUs) => this.#startPhase(phase, nowUs),
+        handlePhaseEnd: (run) => {
+          runs.push(run);
+          this.#recorder?.endPhase(run.endUs - startUs);
+        },
+        handleExperimentEnd: () => resolve(),
+      });
+      this.#experiment = experiment;
+      this.#endRun = resolve;
+      // Without a device it begins when there is one.
+      if (this.#opened !== undefined) this.#drive(this.#opened.loop, experiment);
+      if (this.#finishing) resolve();
+    });
+    this.#experiment = undefined;
+    this.#endRun = undefined;
+    return runs.map((run) => ({
+      phase: run.phase,
+      startUs: run.startUs - startUs,
+      endUs: run.endUs - startUs,
+    }));
+  }
+
+  #drive(loop: SessionLoop, experiment: Experiment): void {
+    loop.add(experiment);
+    if (!experiment.running) loop.run((nowUs) => experiment.start(nowUs));
+  }
+
+  #startPhase(phase: ExperimentPhase, nowUs: number): void {
+    const path = this.#path;
+    if (path === undefined) return;
+    const changes: LiveSettings = {
+      bql: { enabled: phase.bql === 'on' },
+      load: { enabled: phase.kind === 'load' },
+    };
+    path.configure(changes, nowUs);
+    this.#settings = path.settings;
+    const timeUs = nowUs - this.#startUs;
+    const start: PhaseStart = {
+      name: phase.name,
+      bqlEnabled: phase.bql === 'on',
+      loadEnabled: phase.kind === 'load',
+      loadRateBitsPerSecond: this.#settings.load.rateBitsPerSecond,
+      startUs: timeUs,
+      settleUs: phase.settleUs,
+    };
+    this.#recorder?.startPhase(start);
+    this.#recorder?.writeSettings(this.#settings, timeUs);
+    this.#addEvent('phase', phase.name, timeUs);
+    this.#change();
+  }
+
+  /** Ends the session and gives the device back; resolves with its last state. */
+  stop(): Promise<Session> {
+    this.#finish('stopped');
+    return this.#ended;
+  }
+
+  // ---- readers ----
+
+  subscribe(
+    table: TelemetryTable,
+    historySeconds: number,
+    listener: Parameters<TelemetryFeed['subscribe']>[1],
+  ): () => void {
+    const history = table === 'samples' ? this.samples : this.probes;
+    const rows = history.since(history.lastUs - historySeconds * 1e6);
+    return this.#feeds[table].subscribe(rows, listener);
+  }
+
+  // ---- reports of the measurement ----
+
+  handleStage(name: StageName, status: Stage['status'], text: string | undefined): void {
+    const stage: Stage = text === undefined ? { name, status } : { name, status, text };
+    this.#stages = this.#stages.map((other) => (other.name === name ? stage : other));
+    this.#addEvent('stage', `${name}: ${text ?? status}`, this.#timeUs);
+    if (name === 'measure' && status === 'active' && this.#state === 'starting') this.#state = 'running';
+    this.#change();
+  }
+
+  handleFacts(facts: readonly Fact[]): void {
+    const replaced = new Set(facts.map((fact) => fact.name));
+    this.#facts = [...this.#facts.filter((fact) => !replaced.has(fact.name)), ...facts];
+    this.#change();
+  }
+
+  handleSettings(settings: SessionSettings): void {
+    this.#settings = settings;
+    this.#recorder?.writeSettings(settings, this.#timeUs);
+    this.#change();
+  }
+
+  handleSample(row: Float64Array): void {
+    this.#continuity.handleSample(row);
+    this.#keepSample(row);
+  }
+
+  #keepSample(row: Float64Array): void {
+    this.samples.push(row);
+    this.#feeds.samples.push(row);
+    this.#recorder?.writeRows('samples', row);
+  }
+
+  handleProbe(row: Float64Array): void {
+    this.#continuity.handleProbe(row);
+    this.probes.push(row);
+    this.#feeds.probes.push(row);
+    this.#recorder?.writeRows('probes', row);
+  }
+
+  handleEvent(kind: SessionEvent['kind'], text: string, nowUs: number): void {
+    this.#addEvent(kind, text, nowUs - this.#startUs);
+  }
+
+  handleProblem(problem: Problem): void {
+    const known = this.#problems.get(problem.id);
+    if (known !== undefined && known.message === problem.message) return;
+    this.#problems.set(problem.id, problem);
+    this.#change();
+  }
+
+  handleCured(problemId: string): void {
+    if (this.#problems.delete(problemId)) this.#change();
+  }
+
+  handleStalled(stalled: boolean): void {
+    if (this.#state !== 'running' && this.#state !== 'stalled') return;
+    this.#state = stalled ? 'stalled' : 'running';
+    this.#change();
+  }
+
+  handleFailure(error: AppError): void {
+    if (error.kind === 'device-gone' && this.#options.reopen !== undefined && this.#opened !== undefined) {
+      this.#lose(this.#options.reopen, error);
+      return;
+    }
+    this.#error ??= error;
+    this.#problems.set('failed', {
+      id: 'failed',
+      severity: 'error',
+      message: error.message,
+      ...(error.remedy === undefined ? {} : { remedy: error.remedy }),
+    });
+    this.#addEvent('error', error.message, this.#timeUs);
+    this.#finish('failed');
+  }
+
+  handleGone(): void {
+    const { reopen } = this.#options;
+    const reason = this.#opened?.lossReason?.();
+    const error =
+      reason ??
+      new AppError('device-gone', 'the device was unplugged', {
+        details: { deviceId: this.#device.id },
+      });
+    if (reopen !== undefined) {
+      this.#lose(reopen, error);
+      return;
+    }
+    this.#error ??= error;
+    this.#problems.set('gone', {
+      id: 'gone',
+      severity: 'error',
+      message:
+        reason === undefined
+          ? 'The device was unplugged while it was being measured.'
+          : `While it was being measured, ${reason.message}.`,
+      remedy:
+        reason?.remedy ?? 'What was recorded up to then is kept. Plug it in again and start a new session.',
+    });
+    this.#finish('lost');
+  }
+
+  // ---- a lost device ----
+
+  #lose(reopen: ReopenDevice, error: AppError): void {
+    if (this.#finishing || this.#recovery !== undefined) return;
+    const lostAtUs = this.#timeUs;
+    this.#state = 'lost';
+    this.#stages = stageNames.map((name) => ({ name, status: 'pending' }));
+    for (const id of this.#problems.keys()) if (id !== recordingProblemId) this.#problems.delete(id);
+    this.#keepSample(this.#continuity.gapRow(lostAtUs));
+    this.#tellLost(error, undefined);
+    this.handleStage('open', 'active', 'waiting for the device');
+    this.#recovery = this.#recover(reopen, error, lostAtUs).finally(() => (this.#recovery = undefined));
+  }
+
+  /** @param attempt why it can't be had again yet */
+  #tellLost(error: AppError, attempt: AppError | undefined): void {
+    const still =
+      attempt === undefined || attempt.message === error.message ? '' : `; now: ${attempt.message}`;
+    this.handleProblem({
+      id: 'gone',
+      severity: 'error',
+      message: `Measuring is interrupted: ${error.message}${still}.`,
+      remedy: `${attempt?.remedy ?? error.remedy ?? 'Plug it in again.'}\nIt goes on as soon as the device is back.`,
+    });
+  }
+
+  async #recover(reopen: ReopenDevice, error: AppError, lostAtUs: number): Promise<void> {
+    await this.#giveBack();
+    if (this.#isFinishing()) return;
+    const wait = new DeviceWait({
+      open: () => reopen.open((failure) => this.handleFailure(asAppError(failure))),
+      onChange: reopen.onChange,
+      limitMs: reopen.limitMs,
+      handleAttempt: (attempt) => this.#tellLost(error, attempt),
+    });
+    this.#wait = wait;
+    const outcome = await wait.outcome;
+    this.#wait = undefined;
+    switch (outcome.kind) {
+      case 'cancelled':
+        return;
+      case 'opened':
+        this.#opened = outcome.opened;
+        if (!this.#isFinishing()) this.#resume(outcome.opened, lostAtUs);
+        return;
+      case 'failed':
+        this.#error ??= outcome.error;
+        this.#finish('failed');
+        return;
+      case 'too-late':
+        this.#error ??= error;
+        this.#finish('lost');
+        return;
+    }
+  }
+
+  #resume(opened: OpenedDevice, lostAtUs: number): void {
+    this.#loop = opened.loop;
+    this.#continuity.resume();
+    const backAtUs = this.#timeUs;
+    this.#keepSample(this.#continuity.gapRow(backAtUs));
+    this.#problems.delete('gone');
+    this.#state = 'starting';
+    this.#addEvent('gap', `the device is back after ${formatDuration(backAtUs - lostAtUs)}`, backAtUs);
+    this.#begin(opened);
+  }
+
+  /** Read through a method: it changes while something is waited for. */
+  #isFinishing(): boolean {
+    return this.#finishing;
+  }
+
+  #addEvent(kind: SessionEvent['kind'], text: string, timeUs: number): void {
+    const event: SessionEvent = { timeUs, kind, text };
+    if (this.#events.length === eventLimit) this.#events.shift();
+    this.#events.push(event);
+    this.#recorder?.writeEvent(event);
+    this.#event.emit(event);
+  }
+
+  // ---- end ----
+
+  #finish(endState: 'stopped' | 'failed' | 'lost'): void {
+    if (this.#finishing) return;
+    this.#finishing = true;
+    // While the recording can still be told where the phase ended.
+    this.#experiment?.stop(this.#loop?.nowUs() ?? 0);
+    this.#endRun?.();
+    if (endState === 'stopped') this.#state = 'stopping';
+    this.#change();
+    void this.#end(endState).then((session) => this.#resolveEnded(session));
+  }
+
+  async #end(endState: SessionState): Promise<Session> {
+    const lastUs = this.#timeUs;
+    this.#wait?.cancel();
+    await this.#recovery;
+    await this.#giveBack();
+    this.#state = endState;
+    this.#isOver = true;
+    this.#stages = this.#stages.map((stage) =>
+      stage.status === 'active' ? { ...stage, status: endState === 'stopped' ? 'done' : 'failed' } : stage,
+    );
+    this.#snapshot = undefined;
+    if (this.#recorder !== undefined) {
+      this.#recorder.writeSession(this.snapshot, lastUs);
+      await this.#recorder.close();
+    }
+    this.#change();
+    return this.snapshot;
+  }
+
+  async #giveBack(): Promise<void> {
+    await this.#takeDown();
+    const opened = this.#opened;
+    this.#opened = undefined;
+    this.#path = undefined;
+    if (opened === undefined) return;
+    opened.loop.close();
+    for (const notReturned of await opened.close()) {
+      this.#problems.set('not-returned', { id: 'not-returned', severity: 'warning', ...notReturned });
+    }
+  }
+
+  /** Waits until nothing is in flight any more, for a limited time. */
+  async #takeDown(): Promise<void> {
+    const { loop } = this.#opened ?? {};
+    const path = this.#path;
+    if (loop === undefined || path === undefined) return;
+    const error = await new Promise<AppError | undefined>((resolve) => {
+      const timer = setTimeout(() => {
+        resolve(new AppError('timed-out', 'the interface could not be taken down in time'));
+      }, stopLimitMs);
+      const done = (stopError: AppError | undefined): void => {
+        clearTimeout(timer);
+        resolve(stopError);
+      };
+      // After a failure the loop no longer runs; then there is nothing left to wait for but the transport's own close.
+      if (!loop.running) done(undefined);
+      else loop.run((nowUs) => path.stop(nowUs, done));
+    });
+    if (error === undefined) return;
+    this.#error ??= error;
+    this.#log.log('error', 'session did not stop cleanly', { reason: error.message });
+  }
+}
+
+function recordingProblem(failure: AppError | undefined): Problem {
+  return {
+    id: recordingProblemId,
+    severity: 'error',
+    message: `Recording stopped: ${failure?.message ?? 'the file could not be written'}.`,
+    ...(failure?.remedy === undefined ? {} : { remedy: failure.remedy }),
+  };
+}

@@ -1,0 +1,45 @@
+import type { Polled } from '../base/clock.ts';
+import type { AppError } from '../base/errors.ts';
+import type { Problem } from '../contract/problem.ts';
+import type { Fact, SessionEvent, Stage, StageName } from '../contract/session.ts';
+import type { LiveSettings, SessionSettings } from '../contract/settings.ts';
+
+/** Who is told what happens on a device's way to a measurement, and in it. */
+export interface MeasurementObserver {
+  handleStage(name: StageName, status: Stage['status'], text: string | undefined): void;
+  handleFacts(facts: readonly Fact[]): void;
+  /** The settings are not those that were asked for, or have been changed by somebody else. */
+  handleSettings(settings: SessionSettings): void;
+  /** Rows of the telemetry tables, valid during the call only. */
+  handleSample(row: Float64Array): void;
+  handleProbe(row: Float64Array): void;
+  handleEvent(kind: SessionEvent['kind'], text: string, nowUs: number): void;
+  handleProblem(problem: Problem): void;
+  handleCured(problemId: string): void;
+  handleStalled(stalled: boolean): void;
+  /** The device can't be measured (any more). */
+  handleFailure(error: AppError): void;
+  handleGone(): void;
+}
+
+/** What every path to a measurement is started with. */
+export interface MeasurementOptions {
+  readonly settings: SessionSettings;
+  readonly seed: number;
+  readonly observer: MeasurementObserver;
+  /** Time 0 of the telemetry. */
+  readonly startUs: number;
+}
+
+/**
+ * What measures one device: our own stack (drive, remote, simulate) or the kernel's, read from outside (observe). It is
+ * told the time; a loop polls it.
+ */
+export interface MeasurementPath extends Polled {
+  readonly settings: SessionSettings;
+  start(nowUs: number): void;
+  /** Changes settings while measuring. */
+  configure(changes: LiveSettings, nowUs: number): void;
+  /** Ends the measurement; `done` is called once nothing is in flight any more, or with why that was not reached. */
+  stop(nowUs: number, done: (error: AppError | undefined, nowUs: number) => void): void;
+}

@@ -1,0 +1,82 @@
+import type { Clock } from '../base/clock.ts';
+import { Emitter } from '../base/emitter.ts';
+import type { Device } from '../contract/device.ts';
+import { matchDevice } from '../minidrivers/registry.ts';
+import { catalogue } from '../sim/catalogue.ts';
+import { createSimDevice } from '../sim/create-sim-device.ts';
+import { identityOf, type SimPersonality } from '../sim/personality.ts';
+import type { DeviceSource, ListedDevice } from './device-source.ts';
+import { drive } from './drive.ts';
+import { AppError } from '../base/errors.ts';
+import type { Match } from '../usbnet/minidriver.ts';
+import type { UsbDevice } from '../usbnet/transport.ts';
+import type { Log } from '../base/log.ts';
+import type { OpenedDevice } from './opened-device.ts';
+import { PacedLoop } from './paced-loop.ts';
+
+/** Virtual devices, in simulated time that goes along with real time. */
+export class SimSource implements DeviceSource {
+  readonly onChange = new Emitter<void>().event;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  #seed = 1;
+
+  constructor(clock: Clock, log: Log) {
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  async list(): Promise<readonly ListedDevice[]> {
+    return catalogue.map((personality) => ({
+      device: describe(personality),
+      open: (fail) => this.#open(personality, fail),
+    }));
+  }
+
+  async #open(personality: SimPersonality, fail: (error: unknown) => void): Promise<OpenedDevice> {
+    const loop = new PacedLoop(this.#clock, fail);
+    const device = createSimDevice(personality, { seed: this.#seed++, nowUs: loop.nowUs() });
+    for (const part of device.polled) loop.add(part);
+    return {
+      ...drive({
+        transport: device.transport,
+        match: matchOf(device.transport.device),
+        loop,
+        log: this.#log,
+        // Reports come from parts of the same loop, which polls all of them anyway.
+        wake: () => {},
+        giveBack: async () => [],
+      }),
+      text: personality.description,
+    };
+  }
+
+  async close(): Promise<void> {}
+}
+
+/** How a virtual device is driven: decided from its descriptors, like that of any other. */
+export function matchOf(device: UsbDevice): Match {
+  const [match] = matchDevice({ descriptor: device.descriptor, configurations: [device.configuration] });
+  if (match === undefined) {
+    throw new AppError('unsupported-device', 'no minidriver drives this virtual device');
+  }
+  return match;
+}
+
+function describe(personality: SimPersonality): Device {
+  const identity = identityOf(personality);
+  return {
+    id: `sim:${personality.name}`,
+    mode: 'simulate',
+    vendorId: identity.vendorId,
+    productId: identity.productId,
+    name: personality.product,
+    manufacturer: identity.manufacturer,
+    speed: personality.speed,
+    function: personality.function,
+    minidriver: personality.firmware === 'cdc-ncm' ? 'cdc_ncm' : 'cdc_ether',
+    state: 'available',
+    description: personality.description,
+    problems: [],
+  };
+}

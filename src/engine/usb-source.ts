@@ -1,0 +1,127 @@
+import type { Clock } from '../base/clock.ts';
+import type { Event } from '../base/emitter.ts';
+import { AppError } from '../base/errors.ts';
+import type { Device } from '../contract/device.ts';
+import { formatUsbId } from '../minidrivers/registry.ts';
+import { explainNoMatch, matchDevice } from '../minidrivers/registry.ts';
+import type { UsbBus, UsbBusDevice } from '../transports/usb-bus.ts';
+import type { Match } from '../usbnet/minidriver.ts';
+import { usbClasses } from '../wire/cdc-class.ts';
+import type { Log } from '../base/log.ts';
+import type { DeviceSource, ListedDevice } from './device-source.ts';
+import { drive } from './drive.ts';
+import type { OpenedDevice } from './opened-device.ts';
+import { RealLoop } from './real-loop.ts';
+
+/** Interface classes of devices that may be about networks; others (keyboards, disks) are not listed. */
+const networkClasses: ReadonlySet<number> = new Set([
+  usbClasses.communications,
+  usbClasses.data,
+  usbClasses.wirelessController,
+]);
+
+/** Devices on this machine's USB bus. */
+export class UsbSource implements DeviceSource {
+  readonly #bus: UsbBus;
+  readonly #clock: Clock;
+  readonly #log: Log;
+
+  constructor(bus: UsbBus, clock: Clock, log: Log) {
+    this.#bus = bus;
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  get onChange(): Event<void> {
+    return this.#bus.onChange;
+  }
+
+  async list(): Promise<readonly ListedDevice[]> {
+    const listed: ListedDevice[] = [];
+    for (const usbDevice of await this.#bus.list()) {
+      const [match] = matchDevice(usbDevice, usbDevice.activeConfiguration);
+      if (match === undefined && !looksLikeNetwork(usbDevice)) continue;
+      listed.push({
+        device: describe(usbDevice, match),
+        open: match === undefined ? undefined : (fail) => this.#open(usbDevice.id, match, fail),
+        identity: identityOf(usbDevice),
+      });
+    }
+    return listed;
+  }
+
+  async #open(id: string, match: Match, fail: (error: unknown) => void): Promise<OpenedDevice> {
+    const loop = new RealLoop(this.#clock, fail);
+    const lease = await this.#bus.open(id, {
+      interfaces: [...new Set([match.controlInterface, match.dataInterface])],
+      configurationValue: match.configurationValue,
+      onHandlerError: (error) => {
+        loop.close();
+        fail(error);
+      },
+    });
+    return {
+      ...drive({
+        transport: lease.transport,
+        match,
+        loop,
+        log: this.#log,
+        wake: () => loop.kick(),
+        giveBack: async () => (await lease.close()).notReturned,
+      }),
+      text: `claimed interfaces ${match.controlInterface} and ${match.dataInterface}`,
+    };
+  }
+
+  async close(): Promise<void> {
+    await this.#bus.closeAll();
+  }
+}
+
+export function looksLikeNetwork(usbDevice: UsbBusDevice): boolean {
+  return usbDevice.configurations.some((configuration) =>
+    configuration.interfaces.some((usbInterface) =>
+      usbInterface.altSettings.some((altSetting) => networkClasses.has(altSetting.interfaceClass)),
+    ),
+  );
+}
+
+/** Two devices of one kind differ by their serial numbers, if they have any. */
+function identityOf({ vendorId, productId, serialNumber }: UsbBusDevice): string {
+  return `${formatUsbId(vendorId, productId)} ${serialNumber ?? ''}`;
+}
+
+function describe(usbDevice: UsbBusDevice, match: Match | undefined): Device {
+  const inaccessible = usbDevice.problems.some((problem) => problem.severity === 'error');
+  const id = formatUsbId(usbDevice.vendorId, usbDevice.productId);
+  return {
+    id: usbDevice.id,
+    mode: 'drive',
+    vendorId: usbDevice.vendorId,
+    productId: usbDevice.productId,
+    name: usbDevice.product ?? `USB device ${id}`,
+    ...(usbDevice.manufacturer === undefined ? {} : { manufacturer: usbDevice.manufacturer }),
+    speed: usbDevice.speed,
+    ...(match === undefined
+      ? { reason: explainNoMatch(usbDevice) }
+      : { function: match.networkFunction, minidriver: match.driver, reason: match.reason }),
+    state: match === undefined ? 'unsupported' : inaccessible ? 'inaccessible' : 'available',
+    problems: usbDevice.problems.map((problem) => ({
+      id: problem.id,
+      severity: problem.severity,
+      message: problem.message,
+      ...(problem.remedy === undefined ? {} : { remedy: problem.remedy }),
+    })),
+  };
+}
+
+/** The error for a USB device that is listed but that nothing here drives. */
+export function unsupportedDevice(device: Device): AppError {
+  return new AppError(
+    'unsupported-device',
+    `${device.name} cannot be driven: ${device.reason ?? 'unknown device'}`,
+    {
+      details: { deviceId: device.id },
+    },
+  );
+}
