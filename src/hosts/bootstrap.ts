@@ -1,0 +1,99 @@
+import { randomBytes, randomInt } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { networkInterfaces, release } from 'node:os';
+import { join } from 'node:path';
+import type { Log } from '../base/log.ts';
+import type { EngineApi } from '../contract/engine-api.ts';
+import { Engine } from '../engine/engine.ts';
+import { monotonicClock } from '../engine/monotonic-clock.ts';
+import { RemoteSource } from '../engine/remote-source.ts';
+import { NetdevSource } from '../engine/netdev-source.ts';
+import { SimSource } from '../engine/sim-source.ts';
+import { UsbSource } from '../engine/usb-source.ts';
+import { defaultJournalFolder, LimitsJournal } from '../observe/limits-journal.ts';
+import { startLineProgram } from '../observe/line-program.ts';
+import { NetdevFiles } from '../observe/netdev-files.ts';
+import { defaultRecordingsFolder } from '../recording/recordings-folder.ts';
+import { LibusbBus } from '../transports/libusb-bus.ts';
+import { usbPlatform } from '../transports/usb-platform.ts';
+import { FileArchive } from './archive.ts';
+import { version } from './version.ts';
+
+export interface BootstrapOptions {
+  readonly host: 'electron' | 'web' | 'cli';
+  readonly log: Log;
+  /** Folder of the bundled scripts (`dist/node`); the recording worker is looked for there. */
+  readonly scriptFolder: string;
+  /** Where recordings go; undefined: the user's documents. */
+  readonly recordingsFolder?: string;
+}
+
+export interface RunningEngine {
+  readonly engine: Engine;
+  readonly api: EngineApi;
+  readonly archive: FileArchive;
+  /** Gives every device back and closes every recording. */
+  close(): Promise<void>;
+}
+
+/** The kernel's own interfaces; only Linux shows what happens in them. */
+function netdevSource(log: Log): NetdevSource {
+  return new NetdevSource(
+    {
+      files: new NetdevFiles(),
+      journal: new LimitsJournal(defaultJournalFolder(process.env, process.getuid?.())),
+      startProgram: startLineProgram,
+      kernelRelease: release(),
+      addressesOf: (netdev) =>
+        (networkInterfaces()[netdev] ?? []).flatMap(({ family, cidr }) =>
+          family === 'IPv4' && cidr !== null ? [cidr] : [],
+        ),
+      wallClockUs: () => Date.now() * 1000,
+    },
+    monotonicClock,
+    log,
+  );
+}
+
+/** The only place where the parts are put together: every host (window, browser, command line) starts here. */
+export async function createEngine(options: BootstrapOptions): Promise<RunningEngine> {
+  const workerScript = join(options.scriptFolder, 'recording-worker.js');
+  const archive = new FileArchive({
+    folder: options.recordingsFolder ?? defaultRecordingsFolder(),
+    workerScript: existsSync(workerScript) ? workerScript : undefined,
+  });
+  // What a killed process left behind is repaired before anyone asks for it. A single command has no time for that.
+  if (options.host !== 'cli') archive.library.recoverAll();
+  // A single command looks once.
+  const remote = new RemoteSource({
+    clock: monotonicClock,
+    log: options.log,
+    watch: options.host !== 'cli',
+  });
+  const engine = new Engine({
+    sources: [
+      new UsbSource(
+        new LibusbBus({
+          clock: monotonicClock,
+          log: options.log,
+          platform: usbPlatform(process.platform),
+        }),
+        monotonicClock,
+        options.log,
+      ),
+      ...(process.platform === 'linux' ? [netdevSource(options.log)] : []),
+      remote,
+      new SimSource(monotonicClock, options.log),
+    ],
+    remote,
+    archive,
+    version,
+    host: options.host,
+    platform: `${process.platform} ${process.arch}`,
+    wallClock: () => new Date().toISOString(),
+    newSessionId: () => randomBytes(8).toString('hex'),
+    newSeed: () => randomInt(2 ** 31),
+    log: options.log,
+  });
+  return { engine, api: engine, archive, close: () => engine.close() };
+}

@@ -1,0 +1,171 @@
+import { InvalidArgumentError } from 'commander';
+import { AppError } from '../../base/errors.ts';
+import { defaultSessionSettings, maxLimitBytes, type SessionSettings } from '../../contract/settings.ts';
+import type { Scenario } from '../../probes/scenario.ts';
+import { parseIpv4Address, parseIpv4Cidr } from '../../wire/ipv4-address.ts';
+import { usageError } from './output.ts';
+import { loadScenario } from './scenarios.ts';
+
+/** What `queuescope run` was given. */
+export interface RunOptions {
+  readonly device: string;
+  readonly scenario?: string;
+  readonly bql?: 'on' | 'off' | 'ab';
+  readonly duration?: number;
+  readonly idle?: number;
+  readonly out?: string;
+  readonly tap?: string;
+  readonly address?: string;
+  readonly gateway?: string;
+  readonly target?: string;
+  /** False: no load at all (`--no-load`). */
+  readonly load: boolean;
+  readonly loadRate?: number;
+  readonly loadPayload?: number;
+  readonly pingInterval?: number;
+  readonly limitMin?: number;
+  readonly limitMax?: number;
+  readonly holdTime?: number;
+  readonly sampleRate?: number;
+  /** Seconds that a device which goes away is waited for. */
+  readonly wait?: number;
+  readonly json: boolean;
+}
+
+const defaultDurationSeconds = 10;
+/** Of an A/B run this share is spent idle first, for the round trip to compare with. */
+const idleShare = 0.1;
+
+/** A parser for commander: a whole number within bounds. */
+export function wholeNumber(low: number, high: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (text.trim() === '' || !Number.isInteger(value) || value < low || value > high) {
+      throw new InvalidArgumentError(`it must be a whole number from ${low} to ${high}.`);
+    }
+    return value;
+  };
+}
+
+/** A parser for commander: a number within bounds. */
+export function numberWithin(low: number, high: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (text.trim() === '' || !Number.isFinite(value) || value < low || value > high) {
+      throw new InvalidArgumentError(`it must be a number from ${low} to ${high}.`);
+    }
+    return value;
+  };
+}
+
+/** A parser for commander: bits per second, with an optional k, M or G ("10M" is 10,000,000). */
+export function bitRate(text: string): number {
+  const match = /^([0-9]+(?:\.[0-9]+)?)([kKMG]?)$/.exec(text.trim());
+  const factor = { '': 1, k: 1e3, K: 1e3, M: 1e6, G: 1e9 }[match?.[2] ?? ''] ?? 1;
+  const value = Number(match?.[1] ?? Number.NaN) * factor;
+  if (!Number.isFinite(value) || value > 20e9) {
+    throw new InvalidArgumentError('it must be bits per second, like 5000000 or 5M, at most 20G.');
+  }
+  return value;
+}
+
+/** A parser for commander: bytes of a limit, or "max" as in sysfs. */
+export function limitBytes(text: string): number {
+  return text === 'max' ? maxLimitBytes : wholeNumber(0, maxLimitBytes)(text);
+}
+
+/** @throws AppError `usage` for addresses that are none, or options that contradict each other */
+export function settingsOf(options: RunOptions, scenario: Scenario): SessionSettings {
+  const { address, gateway, target } = options;
+  if (address !== undefined && parseIpv4Cidr(address) === undefined) {
+    throw usageError(`--address ${address}: it must be an address with a prefix length, like 10.9.0.2/24`);
+  }
+  for (const [name, value] of [
+    ['--gateway', gateway],
+    ['--target', target],
+  ] as const) {
+    if (value !== undefined && parseIpv4Address(value) === undefined) {
+      throw usageError(`${name} ${value}: it must be an IPv4 address, like 10.9.0.1`);
+    }
+  }
+  if (gateway !== undefined && address === undefined) {
+    throw usageError('--gateway is for an address set by hand (--address); by DHCP the server names it');
+  }
+  if (address !== undefined && gateway === undefined && target === undefined) {
+    throw usageError('with --address, name a host to measure against too: --target or --gateway');
+  }
+  const { limitMin = 0, limitMax = maxLimitBytes } = options;
+  if (limitMin > limitMax) throw usageError('--limit-min is larger than --limit-max');
+
+  const base = defaultSessionSettings;
+  return {
+    bql: {
+      enabled: scenario.segments[0]?.bql !== 'off',
+      limitMinBytes: limitMin,
+      limitMaxBytes: limitMax,
+      holdTimeMs: options.holdTime ?? base.bql.holdTimeMs,
+    },
+    load: { ...base.load, ...scenario.load, enabled: false },
+    ping: { ...base.ping, ...scenario.ping, enabled: true },
+    address:
+      address === undefined
+        ? { mode: 'dhcp' }
+        : { mode: 'static', cidr: address, ...(gateway === undefined ? {} : { gateway }) },
+    ...(target === undefined ? {} : { target }),
+    sampleRateHz: options.sampleRate ?? base.sampleRateHz,
+    ...(options.tap === undefined ? {} : { tap: options.tap }),
+  };
+}
+
+/** The scenario that the options name, or the one that they describe. */
+export function scenarioOf(options: RunOptions): Scenario {
+  if (options.scenario !== undefined) {
+    const given = (['bql', 'duration', 'idle'] as const).find((name) => options[name] !== undefined);
+    if (given !== undefined) {
+      throw new AppError(
+        'usage',
+        `--${given} and --scenario contradict each other: the scenario has its own`,
+      );
+    }
+    return withProbes(loadScenario(options.scenario), options);
+  }
+  const { bql = 'on', duration = defaultDurationSeconds } = options;
+  const idleSeconds = options.idle ?? (bql === 'ab' ? duration * idleShare : 0);
+  const loadSeconds = bql === 'ab' ? (duration - idleSeconds) / 2 : duration - idleSeconds;
+  if (loadSeconds <= 0) throw usageError('--idle leaves no time for the load: it is part of --duration');
+  const segments: Scenario['segments'] =
+    bql === 'ab'
+      ? [
+          { bql: 'off', seconds: loadSeconds },
+          { bql: 'on', seconds: loadSeconds },
+        ]
+      : [{ bql, seconds: loadSeconds }];
+  return withProbes(
+    {
+      name: bql === 'ab' ? 'run-ab' : 'run',
+      description: '',
+      seed: 1,
+      idleSeconds,
+      settleSeconds: Math.min(2, loadSeconds / 4),
+      segments,
+      load: { rateBitsPerSecond: 0, payloadBytes: defaultSessionSettings.load.payloadBytes },
+      ping: {
+        intervalMs: defaultSessionSettings.ping.intervalMs,
+        payloadBytes: defaultSessionSettings.ping.payloadBytes,
+        tos: defaultSessionSettings.ping.tos,
+      },
+    },
+    options,
+  );
+}
+
+function withProbes(scenario: Scenario, options: RunOptions): Scenario {
+  return {
+    ...scenario,
+    load: {
+      rateBitsPerSecond: options.loadRate ?? scenario.load.rateBitsPerSecond,
+      payloadBytes: options.loadPayload ?? scenario.load.payloadBytes,
+    },
+    ping: { ...scenario.ping, intervalMs: options.pingInterval ?? scenario.ping.intervalMs },
+  };
+}
