@@ -133,6 +133,6 @@ export const suites = [
     vitestArgs: ['--no-file-parallelism'],
     usesBuild: true,
     needs: [linuxOnX64, laboratoryTools, laboratoryKernel],
-    limitMinutes: 20,
+    limitMinutes: 35,
   },
 ];
