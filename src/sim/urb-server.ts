@@ -357,13 +357,7 @@ export class UrbServer implements UrbSink, TransportHandler {
   }
 
   /** @param data of a transfer IN: what goes along are its first `actualLength` bytes */
-  #reply(
-    seqnum: number,
-    status: number,
-    actualLength: number,
-    packetCount: number,
-    data: Uint8Array | undefined = undefined,
-  ): void {
+  #reply(seqnum: number, status: number, actualLength: number, packetCount: number, data?: Uint8Array): void {
     const dataLength = data === undefined ? 0 : actualLength;
     const offset = this.#output.reserve(urbHeaderLength + dataLength);
     const { bytes } = this.#output;
