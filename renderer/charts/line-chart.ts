@@ -67,7 +67,7 @@ const timeLabelHeight = 18;
 
 Chart.register(LineController, LineElement, PointElement, LinearScale);
 
-type Line = Chart<'line', ChartPoint[], unknown>;
+type Line = Chart<'line', ChartPoint[]>;
 
 export class LineChart {
   /** The points of each line; to be filled before `draw`. */

@@ -23,6 +23,11 @@ export function Badges({ device }: { readonly device: Device }) {
           {device.minidriver}
         </span>
       )}
+      {device.kernelDriver === undefined ? null : (
+        <span class="badge mono" {...hint(`Driven by the kernel’s ${device.kernelDriver}.`)}>
+          {device.kernelDriver}
+        </span>
+      )}
     </span>
   );
 }

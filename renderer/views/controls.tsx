@@ -1,5 +1,10 @@
 import { formatBitRate, formatBytes, formatCount, formatDuration } from '../../src/base/units.ts';
-import { maxLimitBytes, type SessionSettings } from '../../src/contract/settings.ts';
+import {
+  type BqlSettings,
+  type LoadSettings,
+  maxLimitBytes,
+  type SessionSettings,
+} from '../../src/contract/settings.ts';
 import { useApp } from '../app-context.ts';
 import { settingsKey } from '../store/app-store.ts';
 import { type DeviceEntry, isLive } from '../store/device-entry.ts';
@@ -14,85 +19,21 @@ export function Controls({ entry }: { readonly entry: DeviceEntry }) {
   const { device, session } = entry;
   const settings: SessionSettings = isLive(session) ? session.settings : store.drafts.of(device.id).settings;
   const { bql, load, ping } = settings;
+  const isObserved = device.mode === 'observe';
+  const bqlWords = whyNoBql(entry);
   return (
     <section class="controls" aria-label="Controls">
       <Failure error={store.failures.value.get(settingsKey(device.id))} />
-      {isLive(session) ? null : <StartOptions deviceId={device.id} />}
-      <div class="control-group">
-        <Switch
-          label="BQL"
-          hint="Byte Queue Limits: holds back what the device cannot send at once, so that the queue in it stays short (b)."
-          on={bql.enabled}
-          onToggle={(enabled) => void store.configure(entry, { bql: { enabled } })}
-        />
-        <NumberField
-          label="limit_min"
-          unit="bytes"
-          hint="BQL never sets its limit lower than this."
-          value={bql.limitMinBytes}
-          min={0}
-          max={maxLimitBytes}
-          whole
-          meaning={bql.limitMinBytes === 0 ? '' : formatBytes(bql.limitMinBytes)}
-          onChange={(limitMinBytes) => void store.configure(entry, { bql: { limitMinBytes } })}
-        />
-        <NumberField
-          label="limit_max"
-          unit="bytes"
-          hint="BQL never sets its limit higher than this. An empty field: as high as it wants."
-          value={bql.limitMaxBytes}
-          min={0}
-          max={maxLimitBytes}
-          whole
-          empty={{ value: maxLimitBytes, word: 'none' }}
-          meaning={bql.limitMaxBytes === maxLimitBytes ? '' : formatBytes(bql.limitMaxBytes)}
-          onChange={(limitMaxBytes) => void store.configure(entry, { bql: { limitMaxBytes } })}
-        />
-        <NumberField
-          label="hold_time"
-          unit="ms"
-          hint="How long BQL watches a slack queue before it lowers its limit."
-          value={bql.holdTimeMs}
-          min={0}
-          max={60_000}
-          whole
-          onChange={(holdTimeMs) => void store.configure(entry, { bql: { holdTimeMs } })}
-        />
-      </div>
-      <div class="control-group">
-        <Switch
-          label="Load"
-          hint="A stream of UDP packets to the target that fills the queue (l)."
-          on={load.enabled}
-          onToggle={(enabled) => void store.configure(entry, { load: { enabled } })}
-        />
-        <NumberField
-          label="Rate"
-          unit="Mbit/s"
-          hint="Target rate of the load. 0: as fast as the queue takes it."
-          value={load.rateBitsPerSecond / 1e6}
-          min={0}
-          max={20_000}
-          meaning={
-            load.rateBitsPerSecond === 0
-              ? 'As fast as the queue takes it.'
-              : formatBitRate(load.rateBitsPerSecond)
-          }
-          onChange={(megabits) =>
-            void store.configure(entry, { load: { rateBitsPerSecond: megabits * 1e6 } })
-          }
-        />
-        <NumberField
-          label="Payload"
-          unit="bytes"
-          hint="UDP payload of each packet of the load; 1,472 makes full Ethernet frames of 1,514 bytes."
-          value={load.payloadBytes}
-          min={0}
-          max={1472}
-          whole
-          onChange={(payloadBytes) => void store.configure(entry, { load: { payloadBytes } })}
-        />
-      </div>
+      {isLive(session) ? null : <StartOptions device={device} />}
+      {bqlWords === undefined ? <BqlControls entry={entry} bql={bql} /> : <p class="quiet">{bqlWords}</p>}
+      {isObserved ? (
+        <p class="quiet">
+          No load is made here: what other programs send through {device.netdev ?? device.name} is what fills
+          its queue.
+        </p>
+      ) : (
+        <LoadControls entry={entry} load={load} />
+      )}
       <div class="control-group">
         <Switch
           label="Ping"
@@ -112,6 +53,105 @@ export function Controls({ entry }: { readonly entry: DeviceEntry }) {
         />
       </div>
     </section>
+  );
+}
+
+/** Why there is nothing of BQL to be set at the moment; undefined: there is. */
+function whyNoBql({ device, session }: DeviceEntry): string | undefined {
+  if (device.mode !== 'observe') return undefined;
+  if (!isLive(session)) return 'BQL’s limits stay as they are; they can be changed while a session runs.';
+  return session.problems.some(({ id }) => id === 'no-bql')
+    ? 'This interface has no Byte Queue Limits that could be set.'
+    : undefined;
+}
+
+function BqlControls({ entry, bql }: { readonly entry: DeviceEntry; readonly bql: BqlSettings }) {
+  const { store } = useApp();
+  const isObserved = entry.device.mode === 'observe';
+  return (
+    <div class="control-group">
+      <Switch
+        label="BQL"
+        hint={
+          isObserved
+            ? 'Byte Queue Limits of the kernel. Off: limit_min is raised above all that the driver takes, and put back at the end; that needs root (b).'
+            : 'Byte Queue Limits: holds back what the device cannot send at once, so that the queue in it stays short (b).'
+        }
+        on={bql.enabled}
+        onToggle={(enabled) => void store.configure(entry, { bql: { enabled } })}
+      />
+      <NumberField
+        label="limit_min"
+        unit="bytes"
+        hint="BQL never sets its limit lower than this."
+        value={bql.limitMinBytes}
+        min={0}
+        max={maxLimitBytes}
+        whole
+        meaning={bql.limitMinBytes === 0 ? '' : formatBytes(bql.limitMinBytes)}
+        onChange={(limitMinBytes) => void store.configure(entry, { bql: { limitMinBytes } })}
+      />
+      <NumberField
+        label="limit_max"
+        unit="bytes"
+        hint="BQL never sets its limit higher than this. An empty field: as high as it wants."
+        value={bql.limitMaxBytes}
+        min={0}
+        max={maxLimitBytes}
+        whole
+        empty={{ value: maxLimitBytes, word: 'none' }}
+        meaning={bql.limitMaxBytes === maxLimitBytes ? '' : formatBytes(bql.limitMaxBytes)}
+        onChange={(limitMaxBytes) => void store.configure(entry, { bql: { limitMaxBytes } })}
+      />
+      <NumberField
+        label="hold_time"
+        unit="ms"
+        hint="How long BQL watches a slack queue before it lowers its limit."
+        value={bql.holdTimeMs}
+        min={0}
+        max={60_000}
+        whole
+        onChange={(holdTimeMs) => void store.configure(entry, { bql: { holdTimeMs } })}
+      />
+    </div>
+  );
+}
+
+function LoadControls({ entry, load }: { readonly entry: DeviceEntry; readonly load: LoadSettings }) {
+  const { store } = useApp();
+  return (
+    <div class="control-group">
+      <Switch
+        label="Load"
+        hint="A stream of UDP packets to the target that fills the queue (l)."
+        on={load.enabled}
+        onToggle={(enabled) => void store.configure(entry, { load: { enabled } })}
+      />
+      <NumberField
+        label="Rate"
+        unit="Mbit/s"
+        hint="Target rate of the load. 0: as fast as the queue takes it."
+        value={load.rateBitsPerSecond / 1e6}
+        min={0}
+        max={20_000}
+        meaning={
+          load.rateBitsPerSecond === 0
+            ? 'As fast as the queue takes it.'
+            : formatBitRate(load.rateBitsPerSecond)
+        }
+        onChange={(megabits) => void store.configure(entry, { load: { rateBitsPerSecond: megabits * 1e6 } })}
+      />
+      <NumberField
+        label="Payload"
+        unit="bytes"
+        hint="UDP payload of each packet of the load; 1,472 makes full Ethernet frames of 1,514 bytes."
+        value={load.payloadBytes}
+        min={0}
+        max={1472}
+        whole
+        onChange={(payloadBytes) => void store.configure(entry, { load: { payloadBytes } })}
+      />
+    </div>
   );
 }
 

@@ -6,11 +6,12 @@ import { StatusDot } from '../ui/status-dot.tsx';
 import { Badges } from './badges.tsx';
 import { SparklineView } from './sparkline-view.tsx';
 
-/** All devices, those of this machine first, then the built-in ones. */
+/** All devices: those that can be driven first, then the kernel's interfaces, then the built-in ones. */
 export function DeviceList() {
   const { store } = useApp();
   const entries = store.engine.entries.value;
-  const real = entries.filter((entry) => entry.device.mode !== 'simulate');
+  const real = entries.filter(({ device }) => device.mode === 'drive' || device.mode === 'remote');
+  const observed = entries.filter((entry) => entry.device.mode === 'observe');
   const virtual = entries.filter((entry) => entry.device.mode === 'simulate');
   return (
     <section class="device-list" aria-label="Devices" onKeyDown={moveFocus}>
@@ -32,6 +33,12 @@ export function DeviceList() {
           </p>
         ) : (
           <DeviceGroup entries={real} />
+        )}
+        {observed.length === 0 ? null : (
+          <>
+            <h3>Kept by the kernel</h3>
+            <DeviceGroup entries={observed} />
+          </>
         )}
         {virtual.length === 0 ? null : (
           <>

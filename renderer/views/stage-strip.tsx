@@ -12,6 +12,21 @@ const explanations: Readonly<Record<StageName, string>> = {
   measure: 'Ping and load run, samples are taken.',
 };
 
+/** Where the kernel keeps the device, these happen otherwise. */
+const observedExplanations: Readonly<Partial<Record<StageName, string>>> = {
+  open: 'The interface is looked up.',
+  bind: 'The kernel’s driver has the device.',
+  address: 'The system gives the interface its IP address.',
+  target: 'The far end that the pings go to answers.',
+  measure: 'The kernel’s files are read, the system’s ping runs.',
+};
+
+function explain(session: Session, stage: Stage): string {
+  const observed = session.device.mode === 'observe' ? observedExplanations[stage.name] : undefined;
+  const explanation = observed ?? explanations[stage.name];
+  return stage.text === undefined ? explanation : `${explanation} ${stage.text}`;
+}
+
 const statusWords: Readonly<Record<Stage['status'], string>> = {
   pending: 'not yet',
   active: 'now',
@@ -28,9 +43,7 @@ export function StageStrip({ session }: { readonly session: Session }) {
         <li
           key={stage.name}
           class={`stage stage-${stage.status === 'active' && !isOnTheWay ? 'current' : stage.status}`}
-          {...hint(
-            stage.text === undefined ? explanations[stage.name] : `${explanations[stage.name]} ${stage.text}`,
-          )}
+          {...hint(explain(session, stage))}
         >
           <span class="stage-mark" aria-hidden="true">
             {stage.status === 'done' ? <Icon name="check" size={14} /> : null}

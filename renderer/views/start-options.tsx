@@ -1,12 +1,14 @@
 import { useState } from 'preact/hooks';
+import type { Device } from '../../src/contract/device.ts';
 import { useApp } from '../app-context.ts';
 import { hint } from '../ui/hint.tsx';
 import { Segmented } from '../ui/segmented.tsx';
 import { Switch } from '../ui/switch.tsx';
 
 /** What can only be chosen before a session starts. */
-export function StartOptions({ deviceId }: { readonly deviceId: string }) {
+export function StartOptions({ device }: { readonly device: Device }) {
   const { store } = useApp();
+  const { id: deviceId } = device;
   return (
     <div class="control-group">
       <Switch
@@ -15,14 +17,16 @@ export function StartOptions({ deviceId }: { readonly deviceId: string }) {
         on={store.drafts.of(deviceId).record}
         onToggle={(record) => store.drafts.setRecord(deviceId, record)}
       />
-      <AddressFields key={deviceId} deviceId={deviceId} />
+      {/* An observed interface has the addresses that the system has given it. */}
+      {device.mode === 'observe' ? null : <AddressFields key={deviceId} deviceId={deviceId} />}
+      <TargetField deviceId={deviceId} />
     </div>
   );
 }
 
 function AddressFields({ deviceId }: { readonly deviceId: string }) {
   const { store } = useApp();
-  const { address, target } = store.drafts.of(deviceId).settings;
+  const { address } = store.drafts.of(deviceId).settings;
   // What is typed is not yet an address.
   const [cidr, setCidr] = useState(address.mode === 'static' ? address.cidr : '');
   const [gateway, setGateway] = useState(address.mode === 'static' ? (address.gateway ?? '') : '');
@@ -71,14 +75,20 @@ function AddressFields({ deviceId }: { readonly deviceId: string }) {
           />
         </>
       ) : null}
-      <TextField
-        label="Target"
-        hint="Where ping and load go; without an address, to the gateway."
-        placeholder="the gateway"
-        value={target ?? ''}
-        onInput={(value) => store.drafts.setTarget(deviceId, value.trim())}
-      />
     </>
+  );
+}
+
+function TargetField({ deviceId }: { readonly deviceId: string }) {
+  const { store } = useApp();
+  return (
+    <TextField
+      label="Target"
+      hint="Where ping and load go; without an address, to the gateway."
+      placeholder="the gateway"
+      value={store.drafts.of(deviceId).settings.target ?? ''}
+      onInput={(value) => store.drafts.setTarget(deviceId, value.trim())}
+    />
   );
 }
 

@@ -7,6 +7,7 @@ import { hint } from '../ui/hint.tsx';
 export function StartPanel({ entry }: { readonly entry: DeviceEntry }) {
   const { store } = useApp();
   const { device } = entry;
+  const isObserved = device.mode === 'observe';
   const isBusy = store.pending.value.has(deviceKey(device.id));
 
   if (device.state !== 'available') {
@@ -30,15 +31,20 @@ export function StartPanel({ entry }: { readonly entry: DeviceEntry }) {
       <h2>Ready to measure</h2>
       <p>{device.description ?? whatHappens(entry)}</p>
       <p class="quiet">
-        A prioritised ping measures the round trip while a UDP load fills the queue. Switch BQL off and on at
-        the side to see what the queue costs.
+        {isObserved
+          ? 'A prioritised ping of the system measures the round trip; what other programs send fills the queue.'
+          : 'A prioritised ping measures the round trip while a UDP load fills the queue. Switch BQL off and on at the side to see what the queue costs.'}
       </p>
       <button
         type="button"
         class="button primary large"
         disabled={isBusy}
         onClick={() => void store.start(device.id)}
-        {...hint('Takes the device, waits for its link and address, then measures (s).')}
+        {...hint(
+          isObserved
+            ? 'Reads what the kernel shows of the interface; nothing is changed (s).'
+            : 'Takes the device, waits for its link and address, then measures (s).',
+        )}
       >
         {isBusy ? 'Starting …' : 'Start'}
       </button>

@@ -14,7 +14,7 @@ export function Welcome() {
       </div>
     );
   }
-  const real = entries.filter((entry) => entry.device.mode !== 'simulate');
+  const real = entries.filter(({ device }) => device.mode === 'drive' || device.mode === 'remote');
   const modem = virtualModem(entries);
   const isBusy = modem !== undefined && store.pending.value.has(deviceKey(modem.device.id));
   const tryModem = async (deviceId: string): Promise<void> => {

@@ -14,7 +14,7 @@ export function createHeadline(model: ReportModel): Headline {
   const { off, on, idle } = model.arms;
   if (hasRoundTrips(off) && hasRoundTrips(on)) return comparison(off, on, idle);
   const only = [off, on, idle].find(hasRoundTrips);
-  if (only !== undefined) return single(only, idle);
+  if (only !== undefined) return single(only, idle, model.device.mode === 'observe');
   const { whole } = model;
   if (whole.samples === 0) return { main: 'Nothing was measured.', more: [] };
   return {
@@ -75,9 +75,10 @@ function lossShare({ statistics }: ArmResult): string {
   return formatShare(statistics.lost / statistics.probes);
 }
 
-function single(arm: ArmResult, idle: ArmResult | undefined): Headline {
+function single(arm: ArmResult, idle: ArmResult | undefined, isObserved: boolean): Headline {
   const { rttUs, throughputBitsPerSecond, receivedBitsPerSecond, inflightBytes } = arm.statistics;
-  const conditions = `${arm.load ? 'Under load' : 'Without load'}${arm.bql === 'both' ? '' : `, with BQL ${arm.bql}`}`;
+  const load = isObserved ? 'Under the load there was' : arm.load ? 'Under load' : 'Without load';
+  const conditions = `${load}${arm.bql === 'both' ? '' : `, with BQL ${arm.bql}`}`;
   const more = [
     `${formatBitRate(throughputBitsPerSecond)} up and ${formatBitRate(receivedBitsPerSecond)} down on average; ` +
       `at the median ${formatBytes(inflightBytes.p50)} were in flight to the device.`,

@@ -183,10 +183,10 @@ interface TableRow {
   readonly statistics: StretchStatistics;
 }
 
-function tableRows({ phases, arms }: ReportModel): TableRow[] {
+function tableRows({ phases, arms, device }: ReportModel): TableRow[] {
   const rows = phases.map((phase) => ({
     name: phase.name,
-    detail: phaseDetail(phase),
+    detail: phaseDetail(phase, device.mode),
     pooled: false,
     firstPooled: false,
     statistics: phase.statistics,
@@ -203,11 +203,12 @@ function tableRows({ phases, arms }: ReportModel): TableRow[] {
   return [...rows, ...pooled].filter((row): row is TableRow => row.statistics !== undefined);
 }
 
-function phaseDetail(phase: PhaseResult): string {
-  return `${formatElapsed(phase.startUs)} to ${formatElapsed(phase.endUs)}, ${conditions(phase)}`;
+function phaseDetail(phase: PhaseResult, mode: Mode): string {
+  return `${formatElapsed(phase.startUs)} to ${formatElapsed(phase.endUs)}, ${conditions(phase, mode)}`;
 }
 
-function conditions({ bql, load, loadRateBitsPerSecond }: PhaseResult): string {
+function conditions({ bql, load, loadRateBitsPerSecond }: PhaseResult, mode: Mode): string {
+  if (mode === 'observe') return `BQL ${bql}, other programs’ load`;
   const loadWords = !load
     ? 'no load'
     : loadRateBitsPerSecond === undefined || loadRateBitsPerSecond === 0
@@ -315,7 +316,9 @@ function deviceAndSettings(model: ReportModel): Markup {
     ['Description', device.description],
     [
       'Driver',
-      device.reason === undefined ? device.minidriver : `${device.minidriver ?? 'none'}: ${device.reason}`,
+      device.reason === undefined
+        ? (device.minidriver ?? device.kernelDriver)
+        : `${device.minidriver ?? 'none'}: ${device.reason}`,
     ],
     ...byGroup('device'),
   ];
@@ -339,7 +342,7 @@ function deviceAndSettings(model: ReportModel): Markup {
 <section><h3>Device</h3>${keyValues(deviceRows)}
 <h3>Way to the measurement</h3>${keyValues(stages.map(({ name, status, text }) => [name, text ?? status] as const))}
 <h3>Host</h3>${keyValues(hostRows)}</section>
-<section><h3>Settings at the start</h3>${keyValues(settingRows(settings))}
+<section><h3>Settings at the start</h3>${keyValues(settingRows(settings, device.mode))}
 ${model.settingsChanges.length > 1 ? markup`<p class="note">Settings were changed ${times(model.settingsChanges.length - 1)}; the JSON export has them all.</p>` : undefined}
 <h3>Driver</h3>${keyValues(byGroup('driver'))}
 <h3>Queue</h3>${keyValues(byGroup('queue'))}
@@ -347,14 +350,11 @@ ${model.settingsChanges.length > 1 ? markup`<p class="note">Settings were change
 </div>`;
 }
 
-function settingRows({
-  bql,
-  load,
-  ping,
-  address,
-  target,
-  sampleRateHz,
-}: SessionSettings): (readonly [string, string])[] {
+function settingRows(
+  { bql, load, ping, address, target, sampleRateHz }: SessionSettings,
+  mode: Mode,
+): (readonly [string, string])[] {
+  const isObserved = mode === 'observe';
   const limitMax = bql.limitMaxBytes === maxLimitBytes ? 'none' : formatBytes(bql.limitMaxBytes);
   const rate =
     load.rateBitsPerSecond === 0 ? 'as fast as the queue takes it' : formatBitRate(load.rateBitsPerSecond);
@@ -364,9 +364,11 @@ function settingRows({
     ['BQL hold time', formatDuration(bql.holdTimeMs * 1000)],
     [
       'Load',
-      load.enabled
-        ? `${rate}, UDP of ${formatCount(load.payloadBytes)} bytes to port ${load.targetPort}`
-        : 'off',
+      isObserved
+        ? 'that of other programs'
+        : load.enabled
+          ? `${rate}, UDP of ${formatCount(load.payloadBytes)} bytes to port ${load.targetPort}`
+          : 'off',
     ],
     [
       'Ping',
@@ -374,7 +376,14 @@ function settingRows({
         ? `every ${formatDuration(ping.intervalMs * 1000)}, ${formatCount(ping.payloadBytes)} bytes, TOS 0x${ping.tos.toString(16).padStart(2, '0')}; lost after ${formatDuration(ping.timeoutMs * 1000)}`
         : 'off',
     ],
-    ['Address', address.mode === 'dhcp' ? 'by DHCP' : `static, ${address.cidr}`],
+    [
+      'Address',
+      isObserved
+        ? 'as the system has set it'
+        : address.mode === 'dhcp'
+          ? 'by DHCP'
+          : `static, ${address.cidr}`,
+    ],
     ['Target', target ?? 'the gateway'],
     ['Samples', `${formatCount(sampleRateHz)} a second`],
   ];

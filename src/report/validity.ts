@@ -34,6 +34,13 @@ export function judgeValidity(model: Omit<ReportModel, 'validity'>): ValidityNot
       'This is a virtual device: the numbers come from a model of bus, device and link, not from hardware.',
     );
   }
+  if (device.mode === 'observe') {
+    inform(
+      'observed',
+      'The kernel drove the device. The load was that of other programs, whatever it was, and what a ping spent in ' +
+        'the qdisc and in the driver is not known.',
+    );
+  }
   if (whole.samples === 0) {
     warn('no-samples', 'Nothing was sampled: the session ended before it could measure.');
   } else if (whole.probes === 0) {

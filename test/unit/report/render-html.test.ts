@@ -29,6 +29,14 @@ function open(path: string): RecordingReader {
 describe('the HTML report', () => {
   const created = { createdAt: '2025-11-06T13:40:00Z' };
 
+  test('of an observed device speaks of nobody’s load and address but the system’s', () => {
+    const reader = openRecorded({ device: { mode: 'observe', kernelDriver: 'cdc_ncm' } });
+    const { text } = createReport(reader, 'html', created);
+    expect(text).toContain('other programs’ load');
+    expect(text).toContain('as the system has set it');
+    expect(text).not.toMatch(/full load|<bdi>by DHCP/);
+  });
+
   test('needs nothing but itself', () => {
     const { text, mediaType, fileName } = createReport(openRecorded({}), 'html', created);
     expect(fileName).toBe('a.html');

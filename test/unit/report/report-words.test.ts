@@ -56,6 +56,13 @@ describe('the headline', () => {
     expect(main).toMatch(/^Under load, with BQL on, the round trip was \d\d\.\d ms \(p50\); 95 of 100 pings/);
   });
 
+  test('of an observed device leaves open what load there was', () => {
+    const device = { mode: 'observe' } as const;
+    const model = modelOf(recorded({ device, phases: [{ seconds: 30, bql: true, load: true }] }));
+    expect(createHeadline(model).main).toMatch(/^Under the load there was, with BQL on, the round trip was/);
+    expect(noteIds(model)).toContain('observed');
+  });
+
   test('of an empty recording says that, and nothing fails', () => {
     const path = join(scratchFolder(), 'a.qscope');
     SessionStore.create(path, syntheticSession({ phases: [] }).header).close({
