@@ -13,12 +13,14 @@ export type LayerName =
   | 'usbnet'
   | 'minidrivers'
   | 'transports'
+  | 'identify'
   | 'sim'
   | 'netif'
   | 'ip'
   | 'modem'
   | 'probes'
   | 'observe'
+  | 'tap'
   | 'contract'
   | 'rpc'
   | 'engine'
@@ -43,6 +45,13 @@ export const layers: Readonly<Record<LayerName, Layer>> = {
   bql: { folder: 'src/bql', imports: ['base'], packages: [], core: true },
   usbnet: { folder: 'src/usbnet', imports: ['base', 'wire', 'bql'], packages: [], core: true },
   minidrivers: { folder: 'src/minidrivers', imports: ['base', 'wire', 'usbnet'], packages: [], core: true },
+  // Descriptors that somebody has printed: listings of lsusb and the kernel, hexadecimal, binary.
+  identify: {
+    folder: 'src/identify',
+    imports: ['base', 'wire', 'usbnet', 'minidrivers'],
+    packages: [],
+    core: true,
+  },
   // The USB edge: the only place that knows libusb.
   transports: {
     folder: 'src/transports',
@@ -56,6 +65,8 @@ export const layers: Readonly<Record<LayerName, Layer>> = {
   modem: { folder: 'src/modem', imports: ['base', 'wire', 'usbnet'], packages: [], core: true },
   probes: { folder: 'src/probes', imports: ['base', 'wire', 'netif', 'ip'], packages: ['zod'], core: true },
   observe: { folder: 'src/observe', imports: ['base'], packages: ['node:*'], core: false },
+  // A network interface of the host's own, fed by us: needs system calls that Node does not offer.
+  tap: { folder: 'src/tap', imports: ['base'], packages: ['node:*', 'koffi'], core: false },
   // The contract is imported by both ends and imports neither.
   contract: { folder: 'src/contract', imports: ['base'], packages: ['zod'], core: true },
   rpc: { folder: 'src/rpc', imports: ['base', 'contract'], packages: ['zod'], core: true },
@@ -74,6 +85,7 @@ export const layers: Readonly<Record<LayerName, Layer>> = {
       'modem',
       'probes',
       'observe',
+      'tap',
       'contract',
       'rpc',
     ],
@@ -101,6 +113,7 @@ export const layers: Readonly<Record<LayerName, Layer>> = {
       'bql',
       'usbnet',
       'minidrivers',
+      'identify',
       'transports',
       'sim',
       'netif',

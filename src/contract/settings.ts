@@ -58,6 +58,8 @@ export const sessionSettingsSchema = z.object({
   /** IPv4 address that ping and load go to; without one: the gateway. */
   target: z.string().optional(),
   sampleRateHz: z.number().min(1).max(100),
+  /** Linux: a TAP interface of the host's that shares the device's interface. */
+  tap: z.string().min(1).max(15).optional(),
 });
 export type SessionSettings = z.infer<typeof sessionSettingsSchema>;
 

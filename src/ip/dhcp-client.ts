@@ -151,11 +151,16 @@ export class DhcpClient implements Polled, DatagramHandler {
     _source: number,
     _sourcePort: number,
     nowUs: number,
-  ): void {
+  ): boolean {
     const message = parseDhcpMessage(bytes, payloadOffset, payloadLength);
-    if (message === undefined || message.operation !== 'reply') return;
-    if (message.transactionId !== this.#transactionId) return;
-    if (!macAddressesEqual(message.clientMac, 0, this.#stack.link.macAddress, 0)) return;
+    if (message === undefined || message.operation !== 'reply') return false;
+    if (message.transactionId !== this.#transactionId) return false;
+    if (!macAddressesEqual(message.clientMac, 0, this.#stack.link.macAddress, 0)) return false;
+    this.#handleReply(message, nowUs);
+    return true;
+  }
+
+  #handleReply(message: DhcpMessage, nowUs: number): void {
     switch (message.type) {
       case 'offer':
         if (this.#state === 'selecting' && message.serverIdentifier !== undefined) {

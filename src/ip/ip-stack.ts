@@ -73,7 +73,7 @@ export interface EchoHandler {
   handleEchoReply(sequence: number, nowUs: number): void;
 }
 
-/** Who gets the datagrams of a UDP port; the bytes are valid during the call only. */
+/** Who gets the datagrams of a UDP port; the bytes are valid during the call only. False: it was not meant for it. */
 export interface DatagramHandler {
   handleDatagram(
     bytes: Uint8Array,
@@ -82,7 +82,7 @@ export interface DatagramHandler {
     source: number,
     sourcePort: number,
     nowUs: number,
-  ): void;
+  ): boolean;
 }
 
 /** Received packets that led nowhere, by reason. */
@@ -111,6 +111,7 @@ export class IpStack implements Polled {
     unresolved: 0,
   };
   readonly #link: LinkLayer;
+  readonly #answers: boolean;
   readonly #neighbours: Neighbours;
   readonly #echoHandlers = new Map<number, EchoHandler>();
   readonly #datagramHandlers = new Map<number, DatagramHandler>();
@@ -118,8 +119,12 @@ export class IpStack implements Polled {
   #configuration: Ipv4Configuration | undefined;
   #identification = 0;
 
-  constructor(link: LinkLayer) {
+  /**
+   * @param answers false: another host shares the interface and answers ARP and echo requests in this one's stead
+   */
+  constructor(link: LinkLayer, answers = true) {
     this.#link = link;
+    this.#answers = answers;
     this.#neighbours = new Neighbours((address, nowUs) => this.#sendArpRequest(address, nowUs));
   }
 
@@ -224,11 +229,14 @@ export class IpStack implements Polled {
 
   // ---- receive ----
 
-  /** A frame from the interface. */
-  handleFrame(bytes: Uint8Array, offset: number, length: number, nowUs: number): void {
+  /**
+   * A frame from the interface. True if it was for one of this host's own sockets, and so for nobody else who may share
+   * the interface.
+   */
+  handleFrame(bytes: Uint8Array, offset: number, length: number, nowUs: number): boolean {
     if (checkEthernet(bytes, offset, length) < 0) {
       this.counters.malformed++;
-      return;
+      return false;
     }
     const payloadOffset = offset + ethernetHeaderLength;
     const payloadLength = length - ethernetHeaderLength;
@@ -238,17 +246,16 @@ export class IpStack implements Polled {
           ethernetDestinationIs(bytes, offset, this.#link.macAddress) ||
           ethernetDestinationIsMulticast(bytes, offset)
         ) {
-          this.#handleIpv4(bytes, payloadOffset, payloadLength, nowUs);
-        } else {
-          this.counters.notForUs++;
+          return this.#handleIpv4(bytes, payloadOffset, payloadLength, nowUs);
         }
-        break;
+        this.counters.notForUs++;
+        return false;
       case etherTypeArp:
         this.#handleArp(bytes, payloadOffset, payloadLength, nowUs);
-        break;
+        return false;
       default:
         this.counters.notForUs++;
-        break;
+        return false;
     }
   }
 
@@ -266,40 +273,39 @@ export class IpStack implements Polled {
     this.#neighbours.learn(senderIp, this.#scratchMac, nowUs);
     const configuration = this.#configuration;
     if (configuration === undefined || arpOperation(bytes, offset) !== arpRequest) return;
+    if (!this.#answers) return;
     if (arpTargetIp(bytes, offset) !== configuration.address) return;
     this.#sendArp(arpReply, this.#scratchMac, this.#scratchMac, senderIp, nowUs);
   }
 
-  #handleIpv4(bytes: Uint8Array, offset: number, length: number, nowUs: number): void {
+  #handleIpv4(bytes: Uint8Array, offset: number, length: number, nowUs: number): boolean {
     const headerLength = checkIpv4(bytes, offset, length);
     if (headerLength < 0) {
       this.counters.malformed++;
-      return;
+      return false;
     }
     if (!ipv4ChecksumIsGood(bytes, offset)) {
       this.counters.badChecksum++;
-      return;
+      return false;
     }
     if (!this.#isForUs(ipv4Destination(bytes, offset))) {
       this.counters.notForUs++;
-      return;
+      return false;
     }
     if (ipv4IsFragment(bytes, offset)) {
       this.counters.fragments++;
-      return;
+      return false;
     }
     const payloadOffset = offset + headerLength;
     const payloadLength = ipv4TotalLength(bytes, offset) - headerLength;
     switch (ipv4Protocol(bytes, offset)) {
       case ipProtocolIcmp:
-        this.#handleIcmp(bytes, offset, payloadOffset, payloadLength, nowUs);
-        break;
+        return this.#handleIcmp(bytes, offset, payloadOffset, payloadLength, nowUs);
       case ipProtocolUdp:
-        this.#handleUdp(bytes, offset, payloadOffset, payloadLength, nowUs);
-        break;
+        return this.#handleUdp(bytes, offset, payloadOffset, payloadLength, nowUs);
       default:
         this.counters.noListener++;
-        break;
+        return false;
     }
   }
 
@@ -314,28 +320,31 @@ export class IpStack implements Polled {
     );
   }
 
-  #handleIcmp(bytes: Uint8Array, ipOffset: number, offset: number, length: number, nowUs: number): void {
+  #handleIcmp(bytes: Uint8Array, ipOffset: number, offset: number, length: number, nowUs: number): boolean {
     if (checkIcmp(bytes, offset, length) < 0) {
       this.counters.malformed++;
-      return;
+      return false;
     }
     if (!icmpChecksumIsGood(bytes, offset, length)) {
       this.counters.badChecksum++;
-      return;
+      return false;
     }
     switch (icmpType(bytes, offset)) {
       case icmpEchoReply: {
         const handler = this.#echoHandlers.get(icmpIdentifier(bytes, offset));
-        if (handler === undefined) this.counters.noListener++;
-        else handler.handleEchoReply(icmpSequence(bytes, offset), nowUs);
-        break;
+        if (handler === undefined) {
+          this.counters.noListener++;
+          return false;
+        }
+        handler.handleEchoReply(icmpSequence(bytes, offset), nowUs);
+        return true;
       }
       case icmpEchoRequest:
-        this.#answerEcho(bytes, ipOffset, offset, length, nowUs);
-        break;
+        if (this.#answers) this.#answerEcho(bytes, ipOffset, offset, length, nowUs);
+        return false;
       default:
         this.counters.noListener++;
-        break;
+        return false;
     }
   }
 
@@ -352,24 +361,24 @@ export class IpStack implements Polled {
     this.send(packet, nowUs);
   }
 
-  #handleUdp(bytes: Uint8Array, ipOffset: number, offset: number, length: number, nowUs: number): void {
+  #handleUdp(bytes: Uint8Array, ipOffset: number, offset: number, length: number, nowUs: number): boolean {
     if (checkUdp(bytes, offset, length) < 0) {
       this.counters.malformed++;
-      return;
+      return false;
     }
     const source = ipv4Source(bytes, ipOffset);
     if (!udpChecksumIsGood(bytes, offset, source, ipv4Destination(bytes, ipOffset))) {
       this.counters.badChecksum++;
-      return;
+      return false;
     }
     const handler = this.#datagramHandlers.get(udpDestinationPort(bytes, offset));
     if (handler === undefined) {
       this.counters.noListener++;
-      return;
+      return false;
     }
     const payloadLength = udpLength(bytes, offset) - udpHeaderLength;
     const sourcePort = ((bytes[offset] ?? 0) << 8) | (bytes[offset + 1] ?? 0);
-    handler.handleDatagram(bytes, offset + udpHeaderLength, payloadLength, source, sourcePort, nowUs);
+    return handler.handleDatagram(bytes, offset + udpHeaderLength, payloadLength, source, sourcePort, nowUs);
   }
 
   // ---- ARP, sending ----

@@ -300,7 +300,7 @@ describe('datagrams', () => {
     const heard: unknown[] = [];
     stack.setDatagramHandler(68, {
       handleDatagram: (bytes, offset, length, source, sourcePort, nowUs) =>
-        heard.push([bytes.slice(offset, offset + length), source, sourcePort, nowUs]),
+        heard.push([bytes.slice(offset, offset + length), source, sourcePort, nowUs]) > 0,
     });
     hear(udpFrame(gateway, 67, us, 68, Uint8Array.of(1, 2, 3)), 42);
     expect(heard).toEqual([[Uint8Array.of(1, 2, 3), gateway, 67, 42]]);
@@ -314,7 +314,12 @@ describe('datagrams', () => {
   test('without an address those to any address are taken, if their frame is for us', () => {
     const { stack, hear } = makeHost(false);
     let heard = 0;
-    stack.setDatagramHandler(68, { handleDatagram: () => heard++ });
+    stack.setDatagramHandler(68, {
+      handleDatagram: () => {
+        heard++;
+        return true;
+      },
+    });
     hear(udpFrame(gateway, 67, ip('10.9.0.44'), 68, Uint8Array.of(1)));
     hear(udpFrame(gateway, 67, ip('255.255.255.255'), 68, Uint8Array.of(1), broadcast));
     hear(udpFrame(gateway, 67, ip('10.9.0.44'), 68, Uint8Array.of(1), peerMac));
@@ -377,7 +382,12 @@ describe('what leads nowhere is counted', () => {
   test('padding behind a packet is no matter', () => {
     const { stack, hear } = makeResolvedHost();
     let heard = 0;
-    stack.setDatagramHandler(68, { handleDatagram: (_bytes, _offset, length) => (heard = length) });
+    stack.setDatagramHandler(68, {
+      handleDatagram: (_bytes, _offset, length) => {
+        heard = length;
+        return true;
+      },
+    });
     hear(Uint8Array.from([...good, ...new Uint8Array(20)]));
     expect(heard).toBe(4);
   });
@@ -385,7 +395,7 @@ describe('what leads nowhere is counted', () => {
   test('anything at all: no throw, and no packet is kept', () => {
     const { link, stack, hear } = makeResolvedHost();
     stack.setEchoHandler(1, { handleEchoReply: () => {} });
-    stack.setDatagramHandler(68, { handleDatagram: () => {} });
+    stack.setDatagramHandler(68, { handleDatagram: () => true });
     const mutated = fc
       .tuple(
         fc.constantFrom(

@@ -1,0 +1,169 @@
+import { neverUs, type Polled } from '../base/clock.ts';
+import type { Netif } from '../netif/netif.ts';
+import { tosPriority } from '../netif/priority.ts';
+import type { TapDevice } from '../tap/tap-device.ts';
+import type { Packet } from '../usbnet/packet.ts';
+import { arpLength, checkArp } from '../wire/arp.ts';
+import {
+  checkEthernet,
+  ethernetHeaderLength,
+  ethernetType,
+  etherTypeArp,
+  etherTypeIpv4,
+} from '../wire/ethernet.ts';
+import { checkIpv4Header, ipv4TypeOfService } from '../wire/ipv4.ts';
+import { copyMacAddress, macAddressesEqual, macAddressLength } from '../wire/mac-address.ts';
+
+/** Frames taken from the host in one go; then others get their turn. */
+const batch = 64;
+/**
+ * While the qdisc holds this many packets no more are taken from the host: they wait in the TAP interface, which holds the
+ * senders back. Below the length at which a band would drop, so that our own probes still find room.
+ */
+const highWaterPackets = 900;
+const lowWaterPackets = 600;
+/** Without a packet to put a frame into, this long is waited. */
+const retryUs = 1000;
+const sourceMacOffset = macAddressLength;
+const arpSenderMacOffset = ethernetHeaderLength + 8;
+const arpTargetMacOffset = ethernetHeaderLength + 18;
+
+/** Has something done at the present time, and then whatever has become due; never from inside of a poll. */
+export type RunNow = (action: (nowUs: number) => void) => void;
+
+/** Whether the host is being held back. */
+type Intake = 'waiting' | 'ready' | 'held-back' | 'closed';
+
+/**
+ * Joins a TAP interface with the interface of a device: what the host sends goes through our qdisc, BQL and minidriver like
+ * any other packet, and what the device receives goes to the host. Where the host uses another MAC address than the
+ * device (it may not be allowed to change its own), addresses are exchanged on the way.
+ */
+export class TapBridge implements Polled {
+  readonly #tap: TapDevice;
+  readonly #netif: Netif;
+  readonly #run: RunNow;
+  /** The host's MAC address, if it is another one than the device's. */
+  readonly #hostMac: Uint8Array | undefined;
+  #intake: Intake = 'waiting';
+  #dueAtUs = 0;
+  #framesFromHost = 0;
+  #framesToHost = 0;
+  #refused = 0;
+  #heldBack = 0;
+
+  constructor(tap: TapDevice, netif: Netif, run: RunNow) {
+    this.#tap = tap;
+    this.#netif = netif;
+    this.#run = run;
+    const hostMac = tap.macAddress();
+    const same = hostMac === undefined || macAddressesEqual(hostMac, 0, netif.macAddress, 0);
+    this.#hostMac = same ? undefined : hostMac;
+    this.#await();
+  }
+
+  get framesFromHost(): number {
+    return this.#framesFromHost;
+  }
+  get framesToHost(): number {
+    return this.#framesToHost;
+  }
+  /** Received frames that the host did not take. */
+  get refused(): number {
+    return this.#refused;
+  }
+  /** How often the host was held back because the qdisc was full enough. */
+  get heldBack(): number {
+    return this.#heldBack;
+  }
+
+  #await(): void {
+    this.#intake = 'waiting';
+    this.#tap.whenReadable(() => {
+      this.#run((nowUs) => {
+        if (this.#intake !== 'waiting') return;
+        this.#intake = 'ready';
+        this.#dueAtUs = nowUs;
+      });
+    });
+  }
+
+  /** Takes frames from the host, as long as there are any and there is room. */
+  poll(nowUs: number): void {
+    if (this.#intake === 'held-back' && this.#netif.qdisc.length <= lowWaterPackets) this.#intake = 'ready';
+    if (this.#intake !== 'ready' || nowUs < this.#dueAtUs) return;
+    for (let i = 0; i < batch; i++) {
+      if (this.#netif.qdisc.length >= highWaterPackets) {
+        this.#intake = 'held-back';
+        this.#heldBack++;
+        return;
+      }
+      const packet = this.#netif.packets.take();
+      if (packet === undefined) {
+        this.#dueAtUs = nowUs + retryUs;
+        return;
+      }
+      const length = this.#tap.read(packet.bytes);
+      if (length <= 0) {
+        packet.release();
+        if (length === 0) this.#await();
+        else this.#intake = 'closed';
+        return;
+      }
+      packet.length = length;
+      this.#framesFromHost++;
+      this.#prepare(packet);
+      this.#netif.transmit(packet, nowUs);
+    }
+  }
+
+  pollAtUs(): number {
+    if (this.#intake === 'ready') return this.#dueAtUs;
+    return this.#intake === 'held-back' && this.#netif.qdisc.length <= lowWaterPackets
+      ? this.#dueAtUs
+      : neverUs;
+  }
+
+  /** The priority that the sender's TOS byte asks for, and the device's own MAC address as the source. */
+  #prepare(packet: Packet): void {
+    const { bytes, length } = packet;
+    if (checkEthernet(bytes, 0, length) < 0) return;
+    const type = ethernetType(bytes, 0);
+    if (
+      type === etherTypeIpv4 &&
+      checkIpv4Header(bytes, ethernetHeaderLength, length - ethernetHeaderLength) > 0
+    ) {
+      packet.priority = tosPriority(ipv4TypeOfService(bytes, ethernetHeaderLength));
+    }
+    if (this.#hostMac === undefined) return;
+    const { macAddress } = this.#netif;
+    copyMacAddress(macAddress, 0, bytes, sourceMacOffset);
+    if (type === etherTypeArp && checkArp(bytes, ethernetHeaderLength, arpLength) > 0) {
+      copyMacAddress(macAddress, 0, bytes, arpSenderMacOffset);
+    }
+  }
+
+  /** Hands a received frame to the host. The bytes may be changed. */
+  deliver(bytes: Uint8Array, offset: number, length: number): void {
+    if (this.#hostMac !== undefined) this.#readdress(bytes, offset, length, this.#hostMac);
+    if (this.#tap.write(bytes.subarray(offset, offset + length), length)) this.#framesToHost++;
+    else this.#refused++;
+  }
+
+  #readdress(bytes: Uint8Array, offset: number, length: number, hostMac: Uint8Array): void {
+    const { macAddress } = this.#netif;
+    if (checkEthernet(bytes, offset, length) < 0) return;
+    if (macAddressesEqual(bytes, offset, macAddress, 0)) copyMacAddress(hostMac, 0, bytes, offset);
+    if (ethernetType(bytes, offset) !== etherTypeArp) return;
+    if (checkArp(bytes, offset + ethernetHeaderLength, length - ethernetHeaderLength) < 0) return;
+    if (macAddressesEqual(bytes, offset + arpTargetMacOffset, macAddress, 0)) {
+      copyMacAddress(hostMac, 0, bytes, offset + arpTargetMacOffset);
+    }
+  }
+
+  close(): void {
+    this.#intake = 'closed';
+    this.#tap.setCarrier(false);
+    this.#tap.close();
+  }
+}
