@@ -96,6 +96,8 @@ export class DeviceSession implements MeasurementObserver {
   #recorder: SessionRecorder | undefined;
   readonly #continuity = new TelemetryContinuity();
   #device: Device;
+  /** Resolves once the first opening has come to an end, well or not. */
+  #opening: Promise<void> = Promise.resolve();
   #opened: OpenedDevice | undefined;
   /** That of the device, open or lost: the session's clock. */
   #loop: SessionLoop | undefined;
@@ -202,17 +204,34 @@ export class DeviceSession implements MeasurementObserver {
     }
     try {
       if (this.#options.recordingRequired) await this.#recorder?.whenOpen();
-      const opened = await this.#options.open((error) => this.handleFailure(asAppError(error)));
-      this.#opened = opened;
+      if (this.#finishing) return;
+      const opened = await this.#open();
       if (this.#finishing) return;
       this.#startUs = opened.loop.nowUs();
       this.#begin(opened);
       this.#recorder?.writeSettings(this.#settings, 0);
     } catch (error) {
+      if (this.#finishing) return;
       const failure = asAppError(error);
       this.handleStage('open', 'failed', failure.message);
       this.handleFailure(failure);
     }
+  }
+
+  /** Whoever ends the session meanwhile has to wait for it: only what is open can be given back. */
+  async #open(): Promise<OpenedDevice> {
+    const opening = this.#options.open((error) => this.handleFailure(asAppError(error)));
+    this.#opening = opening.then(
+      (opened) => {
+        this.#opened = opened;
+        // Too late for the end of the session, which did not wait any longer.
+        if (this.#isOver) void this.#giveBack();
+      },
+      () => {},
+    );
+    const opened = await opening;
+    await this.#opening;
+    return opened;
   }
 
   #begin(opened: OpenedDevice): void {
@@ -528,6 +547,7 @@ export class DeviceSession implements MeasurementObserver {
   async #end(endState: SessionState): Promise<Session> {
     const lastUs = this.#timeUs;
     this.#wait?.cancel();
+    await within(this.#opening, stopLimitMs);
     await this.#recovery;
     await this.#giveBack();
     this.#state = endState;
@@ -577,6 +597,16 @@ export class DeviceSession implements MeasurementObserver {
     this.#error ??= error;
     this.#log.log('error', 'session did not stop cleanly', { reason: error.message });
   }
+}
+
+/** Waits for a promise that does not reject, but no longer than this. */
+async function within(promise: Promise<void>, limitMs: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, limitMs);
+  });
+  await Promise.race([promise, limit]);
+  clearTimeout(timer);
 }
 
 function recordingProblem(failure: AppError | undefined): Problem {

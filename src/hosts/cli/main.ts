@@ -8,10 +8,12 @@ import { usbipPort } from '../../wire/usbip.ts';
 import { version } from '../version.ts';
 import type { Command, CommandContext } from './command.ts';
 import { dqlReplay } from './dql-replay.ts';
+import { describeFileFailure } from './files.ts';
 import { identify } from './identify.ts';
+import { Interruption } from './interruption.ts';
 import { list } from './list.ts';
 import { observe, type ObserveOptions } from './observe.ts';
-import { createOutput, reportFailure } from './output.ts';
+import { createOutput, type Output, reportFailure } from './output.ts';
 import { report } from './report.ts';
 import { run } from './run.ts';
 import { bitRate, limitBytes, numberWithin, type RunOptions, wholeNumber } from './run-options.ts';
@@ -20,9 +22,6 @@ import { serveUsbip, type ServeUsbipOptions } from './serve-usbip.ts';
 import { sessions } from './sessions.ts';
 import { simulate } from './simulate.ts';
 
-/** A second signal means that waiting any longer is not wanted. */
-const signals = ['SIGINT', 'SIGTERM'] as const;
-
 /**
  * The command line.
  * @param args without the program's own name
@@ -30,21 +29,16 @@ const signals = ['SIGINT', 'SIGTERM'] as const;
  */
 export async function main(args: readonly string[]): Promise<number> {
   const output = createOutput(process);
-  const interruption = new AbortController();
-  const interrupt = (): void => {
-    if (interruption.signal.aborted) process.exit(exitCodes.interrupted);
-    interruption.abort();
-  };
-  for (const signal of signals) process.on(signal, interrupt);
-  // A reader that went away (`| head`) is no fault.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(exitCodes.ok);
-    throw error;
-  });
-
   const log = createPinoLog(logLevelOf(process.env['QUEUESCOPE_LOG']));
   const scriptFolder = dirname(fileURLToPath(import.meta.url));
   const started: RunningEngine[] = [];
+  const close = async (): Promise<void> => {
+    await Promise.all(started.map((running) => running.close()));
+  };
+  const interruption = new Interruption(process, {
+    handleFault: (thrown) => void reportFailure(output, thrown),
+    close,
+  });
   const context: CommandContext = {
     output,
     log,
@@ -73,10 +67,19 @@ export async function main(args: readonly string[]): Promise<number> {
     result.exitCode =
       error instanceof CommanderError ? commanderExitCode(error) : reportFailure(output, error);
   } finally {
-    await Promise.all(started.map((running) => running.close()));
-    for (const signal of signals) process.off(signal, interrupt);
+    await close();
+    interruption.dispose();
   }
-  return result.exitCode;
+  return exitCodeAfter(interruption, output, result.exitCode);
+}
+
+/** What became of the output decides too: a script must not take half of it for the whole. */
+function exitCodeAfter(interruption: Interruption, output: Output, exitCode: number): number {
+  const { readerGone, writeFailure } = interruption;
+  if (writeFailure !== undefined) {
+    return reportFailure(output, describeFileFailure('written', 'standard output', writeFailure));
+  }
+  return readerGone && exitCode === exitCodes.interrupted ? exitCodes.ok : exitCode;
 }
 
 function commanderExitCode(error: CommanderError): number {
