@@ -69,7 +69,8 @@ udp() {
   traced flows 12 7001:1472:680:0 7002:1472:1000:2:400:600 "${sparse[@]}"
 }
 
-# TCP with and without ECN, as iperf3 sends it.
+# TCP with and without ECN, as iperf3 sends it: several streams, since the kernel lets each have no more than a few packets
+# in a qdisc of its own machine.
 tcp() {
   link
   in_peer iperf3 -4 -s -1 -p 5201 > /dev/null &
@@ -80,11 +81,11 @@ tcp() {
 }
 tcp_streams() {
   echo 1 > /proc/sys/net/ipv4/tcp_ecn
-  iperf3 -c 10.9.0.1 -p 5201 -t 14 > "$scenario_folder/iperf3-ecn.txt" 2>&1 &
+  iperf3 -c 10.9.0.1 -p 5201 -P 6 -t 14 > "$scenario_folder/iperf3-ecn.txt" 2>&1 &
   local first=$!
   sleep 2
   echo 0 > /proc/sys/net/ipv4/tcp_ecn
-  iperf3 -c 10.9.0.1 -p 5202 -t 14 > "$scenario_folder/iperf3.txt" 2>&1 &
+  iperf3 -c 10.9.0.1 -p 5202 -P 6 -t 14 > "$scenario_folder/iperf3.txt" 2>&1 &
   local second=$!
   flows 12 "${sparse[@]}"
   wait "$first" "$second"
