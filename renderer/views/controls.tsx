@@ -4,6 +4,7 @@ import {
   type LoadSettings,
   maxLimitBytes,
   type QdiscKind,
+  qdiscKinds,
   type QdiscSettings,
   type SessionSettings,
 } from '../../src/contract/settings.ts';
@@ -11,7 +12,7 @@ import { useApp } from '../app-context.ts';
 import { settingsKey } from '../store/app-store.ts';
 import { type DeviceEntry, isLive } from '../store/device-entry.ts';
 import { NumberField } from '../ui/number-field.tsx';
-import { Segmented } from '../ui/segmented.tsx';
+import { SelectField } from '../ui/select-field.tsx';
 import { Switch } from '../ui/switch.tsx';
 import { Failure } from './problem-list.tsx';
 import { StartOptions } from './start-options.tsx';
@@ -121,20 +122,13 @@ function BqlControls({ entry, bql }: { readonly entry: DeviceEntry; readonly bql
   );
 }
 
-const qdiscChoices: readonly { readonly value: QdiscKind; readonly label: string; readonly hint: string }[] =
-  [
-    {
-      value: 'pfifo_fast',
-      label: 'pfifo_fast',
-      hint: 'Three bands by priority, each first in, first out: Linux’s own choice where no other is set.',
-    },
-    {
-      value: 'fq_codel',
-      label: 'fq_codel',
-      hint: 'A queue for each flow, in turns, each kept short by dropping or marking: the default of most distributions.',
-    },
-    { value: 'pfifo', label: 'pfifo', hint: 'One queue, first in, first out: no packet overtakes another.' },
-  ];
+const qdiscChoices = qdiscKinds.map((kind) => ({ value: kind, label: kind }));
+const qdiscHints: Readonly<Record<QdiscKind, string>> = {
+  pfifo_fast: 'Three bands by priority, each first in, first out: Linux’s own choice where no other is set.',
+  fq_codel:
+    'A queue for each flow, in turns, each kept short by dropping or marking: the default of most distributions.',
+  pfifo: 'One queue, first in, first out: no packet overtakes another.',
+};
 
 function QdiscControls({ entry, qdisc }: { readonly entry: DeviceEntry; readonly qdisc: QdiscSettings }) {
   const { store } = useApp();
@@ -142,17 +136,13 @@ function QdiscControls({ entry, qdisc }: { readonly entry: DeviceEntry; readonly
     void store.configure(entry, { qdisc: changes });
   return (
     <div class="control-group">
-      <div class="field">
-        <span class="field-label">Qdisc</span>
-        <Segmented
-          label="Qdisc"
-          choices={qdiscChoices}
-          value={qdisc.kind}
-          onChoose={(kind) => {
-            if (kind !== qdisc.kind) configure({ kind });
-          }}
-        />
-      </div>
+      <SelectField
+        label="Qdisc"
+        hint={`The queueing discipline above the driver. ${qdiscHints[qdisc.kind]} What waits is dropped when it is changed.`}
+        choices={qdiscChoices}
+        value={qdisc.kind}
+        onChoose={(kind) => configure({ kind })}
+      />
       {qdisc.kind === 'fq_codel' ? (
         <>
           <Switch
