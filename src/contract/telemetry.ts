@@ -20,6 +20,8 @@ export const sampleColumns = [
   'txTransfers',
   'backlogPackets',
   'backlogBytes',
+  /** Flows with something waiting, or that had until a moment ago; NaN: the qdisc knows of no flows. */
+  'qdiscFlows',
   /** Frames sent and received without framing, over the interval. */
   'txBitsPerSecond',
   'rxBitsPerSecond',
@@ -36,6 +38,8 @@ export const sampleColumns = [
   /** Counters since the start of the session. */
   'txDroppedPackets',
   'qdiscDroppedPackets',
+  /** Packets that the qdisc has marked with "congestion experienced" instead. */
+  'qdiscMarkedPackets',
   'txErrors',
   'rxErrors',
   /** The share of the interval (0 … 1) in which the driver, and in which BQL, had stopped the queue. */

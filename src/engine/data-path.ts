@@ -7,13 +7,20 @@ import { DqlAccountingError } from '../bql/dql.ts';
 import type { TxQueueSettings } from '../bql/tx-queue.ts';
 import type { Problem } from '../contract/problem.ts';
 import type { StageName } from '../contract/session.ts';
-import type { BqlSettings, LiveSettings, PingSettings, SessionSettings } from '../contract/settings.ts';
+import type {
+  BqlSettings,
+  LiveSettings,
+  PingSettings,
+  QdiscSettings,
+  SessionSettings,
+} from '../contract/settings.ts';
 import { probeColumns, probeIndex } from '../contract/telemetry.ts';
 import { DhcpClient, type DhcpLease, type DhcpObserver } from '../ip/dhcp-client.ts';
 import { IpStack, type Ipv4Configuration } from '../ip/ip-stack.ts';
 import { minidriverOf } from '../minidrivers/registry.ts';
 import { Netif, type NetifObserver } from '../netif/netif.ts';
-import { PfifoFast } from '../netif/pfifo-fast.ts';
+import { createQdisc } from '../netif/create-qdisc.ts';
+import type { Qdisc } from '../netif/qdisc.ts';
 import { Load } from '../probes/load.ts';
 import { Ping, type PingSettings as PingTiming, type ProbeResult } from '../probes/ping.ts';
 import type { DriverBinding, DriverTuning, Match } from '../usbnet/minidriver.ts';
@@ -23,7 +30,7 @@ import type { Transfer } from '../usbnet/transfer.ts';
 import type { RequestResult, Transport, TransportHandler } from '../usbnet/transport.ts';
 import { formatIpv4Address, parseIpv4Address, parseIpv4Cidr } from '../wire/ipv4-address.ts';
 import { formatMacAddress, zeroMacAddress } from '../wire/mac-address.ts';
-import { describeDriver } from './facts.ts';
+import { describeDriver, describeQdisc } from './facts.ts';
 import type { MeasurementObserver, MeasurementOptions, MeasurementPath } from './measurement-path.ts';
 import { describeTap, type TapLink } from './tap-link.ts';
 import { type LagMeter, Sampler } from './sampler.ts';
@@ -59,6 +66,11 @@ function txQueueSettings(bql: BqlSettings): TxQueueSettings {
     limitMaxBytes: bql.limitMaxBytes,
     holdTimeMs: bql.holdTimeMs,
   };
+}
+
+/** @param seed of the hash that tells flows apart */
+function qdiscOf({ kind, ...fqCodel }: QdiscSettings, seed: number): Qdisc {
+  return createQdisc({ name: kind, fqCodel }, seed);
 }
 
 function pingTiming(ping: PingSettings): PingTiming {
@@ -163,7 +175,7 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
         binding,
         macAddress: binding.macAddress ?? this.#randomMacAddress(),
         settings: txQueueSettings(this.#settings.bql),
-        qdisc: new PfifoFast(),
+        qdisc: qdiscOf(this.#settings.qdisc, this.#options.seed),
         observer: this,
         log,
         nowUs,
@@ -185,7 +197,9 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
   #handleOpen(netif: Netif, binding: DriverBinding, nowUs: number): void {
     const { match, startUs, lag } = this.#options;
     this.#observer.handleStage('bind', 'done', `${match.driver}: ${match.reason}`);
-    this.#observer.handleFacts(describeDriver(binding, netif, this.#options.transport.device));
+    this.#observer.handleFacts(
+      describeDriver(binding, netif, this.#options.transport.device, this.#settings.qdisc),
+    );
     const { tap } = this.#options;
     const stack = new IpStack(netif, tap === undefined);
     this.#stack = stack;
@@ -355,6 +369,9 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
     if (tag !== 0) this.#ping?.handlePacketDequeued(tag, waitUs);
   }
 
+  // Nobody waits for a packet that the qdisc has dropped: a probe is lost when its time is over.
+  handlePacketDropped(): void {}
+
   handlePacketSent(tag: number, handedOverAtUs: number, completedAtUs: number, ok: boolean): void {
     if (!ok) return;
     this.#sampler?.addDriverQueue(completedAtUs - handedOverAtUs);
@@ -443,9 +460,10 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
   configure(changes: LiveSettings, nowUs: number): void {
     const before = this.#settings;
     const bql = { ...before.bql, ...definedOnly(changes.bql) };
+    const qdisc = { ...before.qdisc, ...definedOnly(changes.qdisc) };
     const load = { ...before.load, ...definedOnly(changes.load) };
     const ping = { ...before.ping, ...definedOnly(changes.ping) };
-    this.#settings = { ...before, bql, load, ping };
+    this.#settings = { ...before, bql, qdisc, load, ping };
     if (changes.bql !== undefined) {
       this.#netif?.txQueue.configure(txQueueSettings(bql), nowUs);
       if (bql.enabled !== before.bql.enabled) {
@@ -456,8 +474,26 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
         );
       }
     }
+    if (changes.qdisc !== undefined) this.#changeQdisc(before.qdisc, qdisc, nowUs);
     if (changes.load !== undefined) this.#load?.configure(load, nowUs);
     if (changes.ping !== undefined) this.#ping?.configure(pingTiming(ping), nowUs);
+  }
+
+  /** Another qdisc, or the same with other options; nothing where all is as it was. */
+  #changeQdisc(before: QdiscSettings, qdisc: QdiscSettings, nowUs: number): void {
+    const keys = Object.keys(qdisc) as (keyof QdiscSettings)[];
+    const differs = keys.some((key) => qdisc[key] !== before[key]);
+    // Only fq_codel has options.
+    if (!differs || (qdisc.kind === before.kind && qdisc.kind !== 'fq_codel')) return;
+    const netif = this.#netif;
+    if (netif === undefined) return;
+    const dropped = netif.replaceQdisc(qdiscOf(qdisc, this.#options.seed), nowUs);
+    const words =
+      dropped === 0
+        ? ''
+        : `, ${formatCount(dropped)} waiting ${dropped === 1 ? 'packet' : 'packets'} dropped`;
+    this.#observer.handleEvent('settings', `qdisc ${qdisc.kind}${words}`, nowUs);
+    this.#observer.handleFacts([{ group: 'queue', name: 'Qdisc', value: describeQdisc(qdisc) }]);
   }
 
   // ---- end ----

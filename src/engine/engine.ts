@@ -349,6 +349,7 @@ export function settingsFor(params: {
   });
   return {
     bql: merge(base.bql, params.settings?.bql),
+    qdisc: merge(base.qdisc, params.settings?.qdisc),
     load: merge(base.load, params.settings?.load),
     ping: merge(base.ping, params.settings?.ping),
     address: params.address ?? base.address,

@@ -96,6 +96,7 @@ export class Sampler implements Polled {
     row[sampleIndex.txTransfers] = usbnet.txTransfersInflight;
     row[sampleIndex.backlogPackets] = qdisc.length;
     row[sampleIndex.backlogBytes] = qdisc.backlogBytes;
+    row[sampleIndex.qdiscFlows] = qdisc.flows;
     row[sampleIndex.txBitsPerSecond] = ((stats.txBytes - this.#txBytes) * 8) / seconds;
     row[sampleIndex.rxBitsPerSecond] = ((stats.rxBytes - this.#rxBytes) * 8) / seconds;
     row[sampleIndex.txPacketsPerSecond] = (stats.txPackets - this.#txPackets) / seconds;
@@ -107,7 +108,8 @@ export class Sampler implements Polled {
     row[sampleIndex.qdiscWaitP95Us] = this.#qdiscWait.p95;
     row[sampleIndex.qdiscWaitMaxUs] = this.#qdiscWait.max;
     row[sampleIndex.txDroppedPackets] = stats.txDropped + this.#netif.carrierDrops;
-    row[sampleIndex.qdiscDroppedPackets] = qdisc.drops;
+    row[sampleIndex.qdiscDroppedPackets] = this.#netif.qdiscDrops;
+    row[sampleIndex.qdiscMarkedPackets] = this.#netif.qdiscMarks;
     row[sampleIndex.txErrors] = stats.txErrors;
     row[sampleIndex.rxErrors] = stats.rxErrors;
     row[sampleIndex.driverXoff] = (driverXoffUs - this.#driverXoffUs) / intervalUs;

@@ -4,6 +4,7 @@ import { probeIndex, sampleColumns, sampleIndex } from '../contract/telemetry.ts
 const counters = [
   sampleIndex.txDroppedPackets,
   sampleIndex.qdiscDroppedPackets,
+  sampleIndex.qdiscMarkedPackets,
   sampleIndex.txErrors,
   sampleIndex.rxErrors,
 ] as const;

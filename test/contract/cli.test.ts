@@ -254,6 +254,34 @@ describe('run, sessions and report', () => {
     expect(existsSync(recording)).toBe(true);
   }, 60_000);
 
+  test('with a qdisc of choice, which the record and the report name', async () => {
+    const path = inFolder('fq-codel.qscope');
+    const { exitCode, stdout } = await runCli([
+      'run',
+      'sim:modem-10mbit',
+      '--qdisc',
+      'fq_codel target 10ms',
+      '--duration',
+      '4',
+      '--out',
+      path,
+      '--json',
+    ]);
+    expect(exitCode).toBe(0);
+    const lines = jsonLines(stdout);
+    expect(lines[0]).toMatchObject({
+      session: { settings: { qdisc: { kind: 'fq_codel', targetUs: 10_000 } } },
+    });
+    const samples = lines.filter((line) => line['type'] === 'sample');
+    expect(samples.at(-1)).toMatchObject({ qdiscMarkedPackets: 0 });
+    expect(Number(samples.at(-1)?.['qdiscDroppedPackets'])).toBeGreaterThan(0);
+    expect(samples.some((sample) => Number(sample['qdiscFlows']) >= 1)).toBe(true);
+    expect((await runCli(['report', path, '--out', inFolder('fq-codel.html')])).exitCode).toBe(0);
+    const html = readFileSync(inFolder('fq-codel.html'), 'utf8');
+    expect(html).toContain('fq_codel, target 10.0 ms');
+    expect(html).toContain('fq_codel target 10.0 ms');
+  }, 30_000);
+
   test('html: one file that needs nothing else', async () => {
     const out = inFolder('report.html');
     expect((await runCli(['report', recording, '--out', out])).exitCode).toBe(0);
@@ -424,6 +452,7 @@ describe('bad input', () => {
     ['an unknown option', ['list', '--yaml'], 2, /unknown option/],
     ['no device', ['run'], 2, /missing required argument/],
     ['a rate that is none', ['run', 'sim:modem-10mbit', '--load-rate', 'fast'], 2, /bits per second/],
+    ['a qdisc that is none', ['run', 'sim:modem-10mbit', '--qdisc', 'cake'], 2, /fq_codel/],
     ['an address that is none', ['run', 'sim:modem-10mbit', '--address', '10.9.0.2'], 2, /prefix/],
     [
       'limits that cross',
