@@ -24,7 +24,7 @@ import type { Qdisc } from '../netif/qdisc.ts';
 import { Load } from '../probes/load.ts';
 import { Ping, type PingSettings as PingTiming, type ProbeResult } from '../probes/ping.ts';
 import type { DriverBinding, DriverTuning, Match } from '../usbnet/minidriver.ts';
-import { DriverError } from '../usbnet/procedure.ts';
+import { DriverError, resetPort } from '../usbnet/procedure.ts';
 import { type ProcedureOutcome, ProcedureRunner } from '../usbnet/procedure-runner.ts';
 import type { Transfer } from '../usbnet/transfer.ts';
 import type { RequestResult, Transport, TransportHandler } from '../usbnet/transport.ts';
@@ -33,14 +33,13 @@ import { formatMacAddress, zeroMacAddress } from '../wire/mac-address.ts';
 import { describeDriver, describeQdisc } from './facts.ts';
 import type { MeasurementObserver, MeasurementOptions, MeasurementPath } from './measurement-path.ts';
 import { describeTap, type TapLink } from './tap-link.ts';
+import { ProgressWatch } from './progress-watch.ts';
 import { type LagMeter, Sampler } from './sampler.ts';
 
 /** A device whose link does not come up in this time has a problem worth telling. */
 const carrierPatienceUs = 10_000_000;
 /** Between giving the lease back and taking the interface down, so that the message still leaves. */
 const farewellUs = 20_000;
-/** Bytes in flight and no completion for this long: stalled. */
-const stallUs = 2_000_000;
 /** So often the host's own counters of a TAP interface are read. */
 const tapIntervalUs = 1_000_000;
 /** So many probes in a row without an answer: the target is silent. */
@@ -106,9 +105,7 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
   #whenStopped: ((error: AppError | undefined, nowUs: number) => void) | undefined;
   #gone = false;
   #failed = false;
-  #stalled = false;
-  #progressAtUs = 0;
-  #progressBytes = 0;
+  #watch: ProgressWatch | undefined;
   #tapDueAtUs = 0;
   #tapDropped = 0;
   #lostInARow = 0;
@@ -214,13 +211,20 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
       rateHz: this.#settings.sampleRateHz,
       lag,
       nowUs,
+      recovery: this.#options.recovery,
       report: (row, atUs) => {
         this.#observer.handleSample(row);
-        this.#watchProgress(atUs);
+        this.#watch?.look(atUs);
         this.#watchTap(atUs);
       },
     });
-    this.#progressAtUs = nowUs;
+    this.#watch = new ProgressWatch({
+      netif,
+      observer: this.#observer,
+      ladder: this.#options.recovery,
+      answersOverdue: () => this.#answered && this.#lostInARow >= silentProbes,
+      nowUs,
+    });
     this.#observer.handleStage('carrier', 'active', 'waiting for the link');
     if (netif.carrier) this.#handleLinkUp(nowUs);
     else this.#carrierDueAtUs = nowUs + carrierPatienceUs;
@@ -423,37 +427,6 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
     ]);
   }
 
-  /** Tells a stall from a pause: bytes are in flight, and none were completed for two seconds. */
-  #watchProgress(nowUs: number): void {
-    const netif = this.#netif;
-    if (netif === undefined) return;
-    const bytes = netif.usbnet.stats.txTransferBytes;
-    if (bytes !== this.#progressBytes || netif.txQueue.inflightBytes === 0) {
-      this.#progressBytes = bytes;
-      this.#progressAtUs = nowUs;
-    }
-    const stalled = nowUs - this.#progressAtUs >= stallUs;
-    if (stalled === this.#stalled) return;
-    this.#stalled = stalled;
-    this.#observer.handleStalled(stalled);
-    this.#observer.handleEvent(
-      'halt',
-      stalled ? `nothing completed for ${stallUs / 1e6} s` : 'transfers complete again',
-      nowUs,
-    );
-    if (stalled) {
-      this.#observer.handleProblem({
-        id: 'stalled',
-        severity: 'error',
-        message: `${netif.txQueue.inflightBytes} bytes are in flight and the device takes none of them.`,
-        remedy:
-          'Check the radio and the cable; if it does not recover, unplug the device and plug it in again.',
-      });
-    } else {
-      this.#observer.handleCured('stalled');
-    }
-  }
-
   // ---- settings ----
 
   /** Changes settings while measuring. */
@@ -516,6 +489,16 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
     const hasLease = this.#dhcp?.lease !== undefined;
     this.#dhcp?.stop(nowUs);
     this.#stopAtUs = hasLease && !this.#gone ? nowUs + farewellUs : nowUs;
+  }
+
+  /**
+   * Resets the device's port, once the interface is down. Nothing but giving it back can be done with it afterwards: it
+   * has forgotten what the driver has set.
+   */
+  resetPort(nowUs: number, done: (error: AppError | undefined, nowUs: number) => void): void {
+    this.#runner.start(resetPort(), nowUs, (outcome, atUs) => {
+      done(outcome.ok ? undefined : asFailure(outcome.error), atUs);
+    });
   }
 
   #takeDown(nowUs: number): void {

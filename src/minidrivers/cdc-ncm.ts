@@ -176,10 +176,15 @@ export const cdcNcm: Minidriver = {
     yield* sleep(settleUs);
     requireCompleted('select the data altsetting', yield* setInterface(dataInterface, dataAltSetting));
     const macAddress = yield* readMacAddress(ethernet.macAddressIndex);
-    yield* setSizes(functional, controlInterface, parameters, agreement);
-    if (((functional.ncm?.capabilities ?? 0) & ncmCapabilityBits.ethernetFilter) !== 0) {
-      yield* setPacketFilter(controlInterface, { promiscuous: false, multicast: false });
-    }
+    yield* setUpData(functional, controlInterface, parameters, agreement);
+    // With data altsetting 0 the device goes back to what it was before all this.
+    const reselect = function* (): Procedure<void> {
+      requireCompleted('select data altsetting 0', yield* setInterface(dataInterface, 0));
+      yield* setFormat(functional, controlInterface, parameters, agreement);
+      yield* sleep(settleUs);
+      requireCompleted('select the data altsetting', yield* setInterface(dataInterface, dataAltSetting));
+      yield* setUpData(functional, controlInterface, parameters, agreement);
+    };
 
     const maxMtuBytes = Math.min(agreement.maxDatagramBytes, packetCapacityBytes) - ethernetHeaderLength;
     const txOptions: NcmTxOptions = {
@@ -209,8 +214,8 @@ export const cdcNcm: Minidriver = {
       facts: describeNtbs(parameters, agreement, context.tuning.txTimerUs),
       start: (host) =>
         txOptions.txTimerUs > 0
-          ? new TimedCdcNcmHooks(host, agreement, txOptions, maxMtuBytes)
-          : new CdcNcmHooks(host, agreement, txOptions, maxMtuBytes),
+          ? new TimedCdcNcmHooks(host, agreement, txOptions, maxMtuBytes, reselect)
+          : new CdcNcmHooks(host, agreement, txOptions, maxMtuBytes, reselect),
     };
   },
 };
@@ -298,6 +303,19 @@ function* setSizes(
   }
 }
 
+/** What is set once the data altsetting is chosen. */
+function* setUpData(
+  functional: CdcFunctional,
+  controlInterface: number,
+  parameters: NtbParameters,
+  agreement: NcmAgreement,
+): Procedure<void> {
+  yield* setSizes(functional, controlInterface, parameters, agreement);
+  if (((functional.ncm?.capabilities ?? 0) & ncmCapabilityBits.ethernetFilter) !== 0) {
+    yield* setPacketFilter(controlInterface, { promiscuous: false, multicast: false });
+  }
+}
+
 class CdcNcmHooks implements DriverHooks, NtbSink {
   protected readonly tx: NcmTx;
   readonly #host: DriverHost;
@@ -307,8 +325,17 @@ class CdcNcmHooks implements DriverHooks, NtbSink {
   /** Of the transfer that is being read. */
   #nowUs = 0;
 
-  constructor(host: DriverHost, agreement: NcmAgreement, txOptions: NcmTxOptions, maxMtuBytes: number) {
+  readonly reselect: () => Procedure<void>;
+
+  constructor(
+    host: DriverHost,
+    agreement: NcmAgreement,
+    txOptions: NcmTxOptions,
+    maxMtuBytes: number,
+    reselect: () => Procedure<void>,
+  ) {
     this.#host = host;
+    this.reselect = reselect;
     this.#maxMtuBytes = maxMtuBytes;
     this.tx = new NcmTx(host, txOptions);
     this.#notifications = new LinkNotifications(host, 'downlink-first');

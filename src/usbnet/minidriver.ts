@@ -112,6 +112,11 @@ export interface DriverHooks {
   stop?(): Procedure<void>;
   linkReset?(): Procedure<void>;
   setRxMode?(mode: RxMode): Procedure<void>;
+  /**
+   * Chooses the altsetting of the data interface anew, with all that the device forgets by it, while nothing is in flight.
+   * Absent: the altsetting alone will do.
+   */
+  reselect?(): Procedure<void>;
   /** Transmission was stuck and has been cancelled. */
   recover?(nowUs: number): void;
   /** The driver sets the MTU by itself. False: refused. */
