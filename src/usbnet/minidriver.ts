@@ -7,7 +7,7 @@ import type { Transfer } from './transfer.ts';
 import type { UsbDevice } from './transport.ts';
 
 /** The minidrivers there are, under Linux's names. */
-export type MinidriverName = 'cdc_ether' | 'cdc_ncm';
+export type MinidriverName = 'cdc_ether' | 'cdc_ncm' | 'huawei_cdc_ncm' | 'cdc_eem' | 'rndis_host';
 
 /** What a device's function is for (`FLAG_ETHER`, `FLAG_WWAN`). */
 export type NetworkFunction = 'ethernet' | 'wwan';
@@ -49,6 +49,8 @@ export interface DriverHost {
   linkChange(link: boolean, needReset: boolean, nowUs: number): void;
   /** The device told its speed, bits per second. */
   setLinkSpeed(rxBitsPerSecond: number, txBitsPerSecond: number): void;
+  /** Has {@link DriverHooks.work} run as deferred work, once, however often it is asked for until then. */
+  scheduleWork(nowUs: number): void;
 }
 
 /** A minidriver bound to one device: what bind found out (the kernel's `driver_info` and `struct usbnet` after it). */
@@ -105,6 +107,12 @@ export interface DriverHooks {
   flushDue?(nowUs: number): boolean;
   /** Forgets collected packets; the interface is being stopped. */
   dropPendingTx?(): void;
+
+  /** When {@link timer} is to be called next; absent: never. */
+  timerAtUs?(): number;
+  timer?(nowUs: number): void;
+  /** What the driver has to do on the control endpoint while the interface is in use. A DriverError is only logged. */
+  work?(): Procedure<void>;
 
   reset?(): Procedure<void>;
   /** False: there is no link, the interface can't be opened. */

@@ -24,10 +24,15 @@ export class UsbnetStats {
   rxDropped = 0;
   rxLengthErrors = 0;
   rxOverErrors = 0;
+  rxFrameErrors = 0;
+  rxCrcErrors = 0;
   txPackets = 0;
   txBytes = 0;
   txErrors = 0;
   txDropped = 0;
+
+  /** Why received data were refused or not understood, in the driver's words, and how often. */
+  readonly rxFaults = new Map<string, number>();
 
   /** Transfers that came to an end, and bytes that went over the bus in them (framing and padding included). */
   rxTransfers = 0;
@@ -44,4 +49,8 @@ export class UsbnetStats {
   txTimeouts = 0;
   /** Times that errors on the bus made transmission or reception back off for 125 ms. */
   throttles = 0;
+
+  countRxFault(reason: string): void {
+    this.rxFaults.set(reason, (this.rxFaults.get(reason) ?? 0) + 1);
+  }
 }

@@ -100,6 +100,7 @@ export class Usbnet implements TransportHandler {
         this.#rxLinkBitsPerSecond = rxBitsPerSecond;
         this.#txLinkBitsPerSecond = txBitsPerSecond;
       },
+      scheduleWork: (nowUs) => this.#deferKevent('driver-work', nowUs),
     };
   }
 
@@ -300,12 +301,19 @@ export class Usbnet implements TransportHandler {
     if (driver.flushAtUs !== undefined && nowUs >= driver.flushAtUs() && driver.flushDue?.(nowUs) === true) {
       this.#tx.startXmit(null, nowUs);
     }
+    if (driver.timerAtUs !== undefined && nowUs >= driver.timerAtUs()) driver.timer?.(nowUs);
     this.#runner.poll(nowUs);
   }
 
   pollAtUs(): number {
     const { bottomHalfAtUs, delayAtUs, driver } = this.#state;
-    return Math.min(bottomHalfAtUs, delayAtUs, driver.flushAtUs?.() ?? neverUs, this.#runner.pollAtUs());
+    return Math.min(
+      bottomHalfAtUs,
+      delayAtUs,
+      driver.flushAtUs?.() ?? neverUs,
+      driver.timerAtUs?.() ?? neverUs,
+      this.#runner.pollAtUs(),
+    );
   }
 
   /** `usbnet_bh`: deals with all that has ended, reports it to BQL in one sum, and keeps the device supplied. */
@@ -313,10 +321,12 @@ export class Usbnet implements TransportHandler {
     const state = this.#state;
     let bqlBytes = 0;
     let plainBytes = 0;
+    let received = false;
     for (;;) {
       const transfer = state.done.shift();
       if (transfer === undefined) break;
       if (transfer.isIn) {
+        received = true;
         this.#rx.process(transfer, nowUs);
         continue;
       }
@@ -325,6 +335,8 @@ export class Usbnet implements TransportHandler {
       this.#reportSent(transfer);
       this.#tx.give(transfer);
     }
+    // What has come may have to be answered by the driver itself.
+    if (received && state.open) this.endOfBurst(nowUs);
     state.txQueue.completed(bqlBytes, plainBytes, nowUs);
     state.rxKill = false;
 
@@ -389,6 +401,7 @@ export class Usbnet implements TransportHandler {
       if (state.kevents.delete('set-rx-mode') && state.driver.setRxMode !== undefined) {
         yield* state.driver.setRxMode(this.#rxMode);
       }
+      if (state.kevents.delete('driver-work')) yield* this.#runWork();
     }
   }
 
@@ -429,13 +442,22 @@ export class Usbnet implements TransportHandler {
   }
 
   *#resetLink(): Procedure<void> {
-    const { driver, log } = this.#state;
-    if (driver.linkReset === undefined) return;
+    const { driver } = this.#state;
+    if (driver.linkReset !== undefined) yield* this.#tolerate('link reset failed', driver.linkReset());
+  }
+
+  /** Only while the interface is open: what the driver has to do before or after is in its other hooks. */
+  *#runWork(): Procedure<void> {
+    const { driver, open } = this.#state;
+    if (open && driver.work !== undefined) yield* this.#tolerate("the driver's work failed", driver.work());
+  }
+
+  *#tolerate(words: string, procedure: Procedure<void>): Procedure<void> {
     try {
-      yield* driver.linkReset();
+      yield* procedure;
     } catch (error) {
       if (!(error instanceof DriverError)) throw error;
-      log.log('warn', 'link reset failed', { reason: error.message });
+      this.#state.log.log('warn', words, { reason: error.message });
     }
   }
 

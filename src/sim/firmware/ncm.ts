@@ -21,7 +21,7 @@ import { frameCapacityBytes } from '../frame.ts';
 import type { SimSpeed } from '../sim-device.ts';
 import { bulkInPacketSize, cdcAddresses, cdcDescriptors, type DeviceIdentity } from './cdc-descriptors.ts';
 import { CdcNetwork, type CdcNetworkOptions, minFrameBytes } from './cdc-network.ts';
-import { crc32 } from './crc32.ts';
+import { crc32 } from '../../wire/crc32.ts';
 import type { DeviceDescriptors, Firmware, SetupPacket } from './firmware.ts';
 
 const ncmVersion = 0x0100;
