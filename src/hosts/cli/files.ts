@@ -29,6 +29,16 @@ export function readTextFile(path: string): string {
   }
 }
 
+/** The bytes of a file; "-" is standard input. @throws AppError `file-failed` */
+export function readBytes(path: string): Uint8Array {
+  try {
+    return readFileSync(path === '-' ? standardInput : path);
+  } catch (error) {
+    throw failure('read', path === '-' ? 'Standard input' : path, error);
+  }
+}
+const standardInput = 0;
+
 /** @throws AppError `file-failed` */
 export function writeTextFile(path: string, text: string): void {
   try {
