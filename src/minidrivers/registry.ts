@@ -1,6 +1,9 @@
 import type { Match, Minidriver, MinidriverName, NetworkFunction } from '../usbnet/minidriver.ts';
+import { cdcEem } from './cdc-eem.ts';
 import { cdcEther } from './cdc-ether.ts';
 import { cdcNcm } from './cdc-ncm.ts';
+import { huaweiNcm } from './huawei-ncm.ts';
+import { rndisHost } from './rndis-host.ts';
 import type { DescribedDevice } from './described-device.ts';
 import type { Quirk } from './device-rule.ts';
 import { recognizeFunctions } from './recognition.ts';
@@ -8,6 +11,9 @@ import { recognizeFunctions } from './recognition.ts';
 const minidrivers: Readonly<Record<MinidriverName, Minidriver>> = {
   cdc_ether: cdcEther,
   cdc_ncm: cdcNcm,
+  huawei_cdc_ncm: huaweiNcm,
+  cdc_eem: cdcEem,
+  rndis_host: rndisHost,
 };
 
 export function minidriverOf(name: MinidriverName): Minidriver {

@@ -8,7 +8,14 @@ import {
   type RndisMessage,
   rndisStatuses,
 } from '../wire/rndis.ts';
-import { controlIn, controlOut, describeStatus, DriverError, type Procedure, sleep } from '../usbnet/procedure.ts';
+import {
+  controlIn,
+  controlOut,
+  describeStatus,
+  DriverError,
+  type Procedure,
+  sleep,
+} from '../usbnet/procedure.ts';
 
 /** How often an answer is asked for, and how long apart (spec 3.4). */
 const pollsPerCommand = 10;

@@ -2,14 +2,16 @@ import { parseIpv4Cidr } from '../wire/ipv4-address.ts';
 import { invariant } from '../base/errors.ts';
 import type { BusTiming } from './bus-timing.ts';
 import { EcmFirmware } from './firmware/ecm.ts';
-import { NcmFirmware, type NtbSizes } from './firmware/ncm.ts';
+import { EemFirmware, type EemOptions } from './firmware/eem.ts';
+import { NcmFirmware, type NcmOptions, type NtbSizes } from './firmware/ncm.ts';
+import { RndisFirmware, type RndisOptions } from './firmware/rndis.ts';
 import type { CdcNetworkOptions } from './firmware/cdc-network.ts';
 import type { DeviceIdentity } from './firmware/cdc-descriptors.ts';
 import type { SimSpeed } from './sim-device.ts';
 import { type LinkProfile, SimNetwork } from './sim-network.ts';
 
 /** What is in a device: the way in which it packs frames into transfers, and what it says of itself. */
-export type FirmwareName = 'cdc-ecm' | 'cdc-ncm';
+export type FirmwareName = 'cdc-ecm' | 'cdc-ncm' | 'cdc-eem' | 'rndis';
 
 /** A virtual device as data. */
 export interface SimPersonality {
@@ -21,6 +23,8 @@ export interface SimPersonality {
   readonly function: 'ethernet' | 'wwan';
   readonly firmware: FirmwareName;
   readonly speed: SimSpeed;
+  /** Of pid.codes if not given: some drivers know their devices by the vendor. */
+  readonly vendorId?: number;
   readonly productId: number;
   readonly product: string;
   readonly link: LinkProfile;
@@ -31,6 +35,10 @@ export interface SimPersonality {
   readonly hostQueueBytes: number;
   /** Of NCM; 16,384 each if not given. */
   readonly ntb?: NtbSizes;
+  /** What its firmware does otherwise than usual. */
+  readonly ncm?: NcmOptions;
+  readonly eem?: EemOptions;
+  readonly rndis?: RndisOptions;
   /** The far host's address and network, `10.64.0.1/24` if not given; the client is leased the address after it. */
   readonly farHost?: string;
   /** What the bus does otherwise than usual at its speed. */
@@ -51,7 +59,7 @@ const farHostMacAddress = Uint8Array.of(...macPrefix, 0xff, 0x01);
 export function identityOf(personality: SimPersonality): DeviceIdentity {
   const { productId } = personality;
   return {
-    vendorId,
+    vendorId: personality.vendorId ?? vendorId,
     productId,
     manufacturer,
     product: personality.product,
@@ -77,7 +85,10 @@ export function makeNetwork(personality: SimPersonality, seed: number): SimNetwo
 }
 
 /** What runs in a device. */
-export function makeFirmware(personality: SimPersonality, network: SimNetwork): EcmFirmware | NcmFirmware {
+export function makeFirmware(
+  personality: SimPersonality,
+  network: SimNetwork,
+): EcmFirmware | NcmFirmware | EemFirmware | RndisFirmware {
   const identity = identityOf(personality);
   const { speed } = personality;
   const options: CdcNetworkOptions = {
@@ -91,6 +102,10 @@ export function makeFirmware(personality: SimPersonality, network: SimNetwork): 
     case 'cdc-ecm':
       return new EcmFirmware(speed, identity, options);
     case 'cdc-ncm':
-      return new NcmFirmware(speed, identity, options, personality.ntb ?? defaultNtbSizes);
+      return new NcmFirmware(speed, identity, options, personality.ntb ?? defaultNtbSizes, personality.ncm);
+    case 'cdc-eem':
+      return new EemFirmware(speed, identity, options, personality.eem);
+    case 'rndis':
+      return new RndisFirmware(speed, identity, options, personality.rndis);
   }
 }

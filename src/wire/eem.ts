@@ -1,4 +1,11 @@
-import { readUint16Le, readUint32Be, readUint32Le, writeUint16Le, writeUint32Be, writeUint32Le } from './byte-order.ts';
+import {
+  readUint16Le,
+  readUint32Be,
+  readUint32Le,
+  writeUint16Le,
+  writeUint32Be,
+  writeUint32Le,
+} from './byte-order.ts';
 import { crc32 } from './crc32.ts';
 
 /**
@@ -36,7 +43,12 @@ export const eemCommands = {
 export const maxEemEchoBytes = parameterMask;
 
 /** Writes the header of a frame of `length` bytes. */
-export function writeEemDataHeader(bytes: Uint8Array, offset: number, length: number, withCrc: boolean): void {
+export function writeEemDataHeader(
+  bytes: Uint8Array,
+  offset: number,
+  length: number,
+  withCrc: boolean,
+): void {
   writeUint16Le(bytes, offset, (withCrc ? crcBit : 0) | (length + eemCrcLength));
 }
 
