@@ -112,9 +112,13 @@ const titles: readonly (readonly [RegExp, PrintedKind])[] = [
 /** "Configuration 2:", "Interface 0:", as people write who shorten a listing. */
 const numberedTitle = /^(Configuration|Interface)\s+#?(\d{1,3})\s*:?$/i;
 
-export function numberedTitleOf(
-  line: string,
-): { readonly kind: PrintedKind; readonly name: FieldName; readonly value: number } | undefined {
+export interface NumberedTitle {
+  readonly kind: PrintedKind;
+  readonly name: FieldName;
+  readonly value: number;
+}
+
+export function numberedTitleOf(line: string): NumberedTitle | undefined {
   const [, word = '', digits = ''] = numberedTitle.exec(line) ?? [];
   if (digits === '') return undefined;
   const value = Number(digits);

@@ -1,3 +1,4 @@
+import type { DescriptorGaps } from '../minidrivers/described-device.ts';
 import {
   type ConfigurationDescriptor,
   configurationTotalLength,
@@ -47,6 +48,8 @@ interface Draft {
   readonly descriptor: DeviceDescriptor | undefined;
   readonly position: number;
   readonly configurations: ConfigurationDescriptor[];
+  /** Those of {@link configurations} that are longer than what is there. */
+  readonly cutOff: Set<ConfigurationDescriptor>;
   readonly warnings: ReadWarning[];
 }
 
@@ -58,7 +61,7 @@ interface Draft {
 export function readDescriptorBytes(bytes: Uint8Array): BytesResult {
   const drafts: Draft[] = [];
   const draftAt = (position: number, descriptor?: DeviceDescriptor): Draft => {
-    const draft: Draft = { descriptor, position, configurations: [], warnings: [] };
+    const draft: Draft = { descriptor, position, configurations: [], cutOff: new Set(), warnings: [] };
     drafts.push(draft);
     return draft;
   };
@@ -79,9 +82,18 @@ export function readDescriptorBytes(bytes: Uint8Array): BytesResult {
     } else if (startsConfiguration(rest, 0)) {
       const draft = drafts.at(-1) ?? draftAt(offset);
       const parsed = parseConfigurationDescriptor(rest);
-      if (parsed.ok) draft.configurations.push(parsed.value);
-      else draft.warnings.push({ line: offset + parsed.offset, message: parsed.problem });
-      offset += Math.max(configurationTotalLength(rest) ?? 0, length);
+      const totalLength = Math.max(configurationTotalLength(rest) ?? 0, length);
+      if (parsed.ok) {
+        draft.configurations.push(parsed.value);
+        if (totalLength > rest.length) {
+          draft.cutOff.add(parsed.value);
+          draft.warnings.push({
+            line: offset,
+            message: `configuration ${parsed.value.value} promises ${totalLength} bytes, ${rest.length} are there`,
+          });
+        }
+      } else draft.warnings.push({ line: offset + parsed.offset, message: parsed.problem });
+      offset += totalLength;
     } else if (length >= 2) offset += length;
     else {
       if (drafts.length === 0) {
@@ -103,7 +115,19 @@ export function readDescriptorBytes(bytes: Uint8Array): BytesResult {
   return { ok: true, devices: drafts.map(build) };
 }
 
-function build({ descriptor, position, configurations, warnings }: Draft): ReadDevice {
+function build({ descriptor, position, configurations, cutOff, warnings }: Draft): ReadDevice {
+  const gaps: DescriptorGaps = {
+    endpointCounts: new Map(
+      configurations.flatMap(({ interfaces }) =>
+        interfaces.flatMap(({ altSettings }) =>
+          altSettings.map((altSetting) => [altSetting, altSetting.endpoints.length] as const),
+        ),
+      ),
+    ),
+    unlistedInterfaces: cutOff,
+    onlyCurrentAltSettings: false,
+    kernelDrivers: new Map(),
+  };
   const promised = descriptor?.configurationCount ?? 0;
   const missing: ReadWarning[] = [];
   if (descriptor === undefined) {
@@ -116,7 +140,11 @@ function build({ descriptor, position, configurations, warnings }: Draft): ReadD
     });
   }
   return {
-    described: { descriptor: descriptor ?? unknownDevice, configurations },
+    described: {
+      descriptor: descriptor ?? unknownDevice,
+      configurations,
+      ...(cutOff.size === 0 ? {} : { gaps }),
+    },
     position,
     manufacturer: undefined,
     product: undefined,

@@ -1,6 +1,6 @@
 import { usbIdOf } from '../minidrivers/described-device.ts';
 import { assembleDevices } from './device-assembly.ts';
-import { readHexDump } from './hex-dump.ts';
+import { findHexDumps, readHexDump } from './hex-dump.ts';
 import type { PrintedText } from './printed-descriptor.ts';
 import { looksLikeDescriptors, readDescriptorBytes } from './read-descriptor-bytes.ts';
 import type { ReadDevice } from './read-device.ts';
@@ -32,7 +32,10 @@ export function readDescriptors(bytes: Uint8Array, text: string): ReadResult {
   const lines = textLines(text);
   const dump = readHexDump(lines);
   if (dump !== undefined && looksLikeDescriptors(dump)) return readBytes(dump);
-  return readText(lines);
+  const result = readText(lines);
+  if (result.ok) return result;
+  const dumps = findHexDumps(lines).filter(looksLikeDescriptors);
+  return dumps.length === 0 ? result : readBytes(Uint8Array.from(dumps.flatMap((found) => [...found])));
 }
 
 function readBytes(bytes: Uint8Array): ReadResult {

@@ -4,7 +4,15 @@ import {
   isFunctionalMember,
   isFunctionalOpener,
 } from './functional-fields.ts';
-import { bcdFields, findField, kindOfTitle, kindOfType, numberedTitleOf } from './lsusb-fields.ts';
+import {
+  bcdFields,
+  fieldsInOrder,
+  findField,
+  kindOfTitle,
+  kindOfType,
+  type NumberedTitle,
+  numberedTitleOf,
+} from './lsusb-fields.ts';
 import { hexPairs, leadingBcd, leadingNumber, leadingNumbers } from './number-text.ts';
 import type {
   FieldName,
@@ -20,24 +28,33 @@ const headingPattern =
   /^(?:\S+\s+)?\d{3}\s+\S+\s+\d{3}\s*:\s*\S+\s+([0-9a-f]{4}):([0-9a-f]{4})(?:\s+(.*))?$/i;
 const fieldPattern = /^([A-Za-z][A-Za-z0-9]*)\s*[:=]?\s*(.*)$/;
 const rawPattern = /:\s*((?:[0-9a-f]{2}\s+)*[0-9a-f]{2})\s*$/i;
+/** "0x00 | 0x05, 0x24, 0x06, 0x00, 0x01": what FreeBSD's usbconfig prints of descriptors that it does not know. */
+const rawDumpPattern = /^0x[0-9a-f]{2,4} \| ((?:0x[0-9a-f]{2},? {0,2}){1,16})$/i;
 const guidPattern = /^\{?([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})\}?/i;
 
 interface Draft {
   kind: PrintedKind | undefined;
   readonly line: number;
   readonly fields: Map<FieldName, number>;
+  /** From a title like "Interface 0"; it stands in for the field if that is not printed. */
+  readonly titled?: NumberedTitle;
   manufacturer?: string;
   product?: string;
 }
 
 /**
- * Reads what `lsusb -v` prints. Only the names of fields and their numbers count: titles, indentation and explanations
+ * Reads what `lsusb -v` prints, and programs that print the same names (usbconfig, USBView). Only the names of fields and their numbers count: titles, indentation and explanations
  * may be missing, wrapped or in another language. Anything else in the text is passed over.
  */
 export function readLsusb(lines: readonly TextLine[]): PrintedText {
   const reader = new LsusbReader();
   for (const line of lines) reader.read(line);
   return reader.finish();
+}
+
+/** The pairs of digits of a row; undefined: it is none. */
+function rowOfRawDump(text: string): string | undefined {
+  return rawDumpPattern.exec(text)?.[1]?.replaceAll(/0x|,/gi, ' ');
 }
 
 class LsusbReader {
@@ -60,7 +77,7 @@ class LsusbReader {
       this.#addHeading(heading, number);
       return;
     }
-    const raw = rawPattern.exec(text)?.[1];
+    const raw = rawPattern.exec(text)?.[1] ?? rowOfRawDump(text);
     if (raw !== undefined && this.#startRaw(raw, number)) return;
     const title = kindOfTitle(text);
     if (title !== undefined) {
@@ -69,8 +86,8 @@ class LsusbReader {
     }
     const numbered = numberedTitleOf(text);
     if (numbered !== undefined) {
-      this.#open(numbered.kind, number);
-      this.#draft?.fields.set(numbered.name, numbered.value);
+      this.#flush();
+      this.#draft = { kind: numbered.kind, line: number, fields: new Map(), titled: numbered };
       return;
     }
     const [, word = '', rest = ''] = fieldPattern.exec(text) ?? [];
@@ -217,16 +234,25 @@ class LsusbReader {
   /** Bytes of a descriptor that lsusb does not know: "** UNRECOGNIZED:  05 24 06 00 01". */
   #startRaw(hex: string, line: number): boolean {
     const bytes = hexPairs(hex);
-    const [length = 0, type] = bytes ?? [];
+    const [length = 0, type, ...numbers] = bytes ?? [];
+    if (type === associationType && this.#draft?.kind === 'association') {
+      for (const [i, name] of fieldsInOrder('association').entries()) {
+        const value = numbers[i];
+        if (value !== undefined) this.#draft.fields.set(name, value);
+      }
+      return true;
+    }
     if (bytes === undefined || bytes.length < 2 || type !== classSpecificInterface) return false;
     if (bytes.length > length) return false;
+    // Its length and type may have been printed before.
+    if (this.#draft?.kind === 'other') this.#draft = undefined;
     this.#raw = { bytes: [...bytes], line };
     this.#finishRaw();
     return true;
   }
 
   #continueRaw(text: string): boolean {
-    const bytes = hexPairs(text);
+    const bytes = hexPairs(rowOfRawDump(text) ?? text);
     if (bytes === undefined || this.#raw === undefined) {
       this.#flush();
       return false;
@@ -262,6 +288,10 @@ class LsusbReader {
       this.#raw = undefined;
     }
     const draft = this.#draft;
+    const titled = draft?.titled;
+    if (titled !== undefined && draft?.fields.has(titled.name) === false) {
+      draft.fields.set(titled.name, titled.value);
+    }
     if (draft !== undefined && draft.kind !== 'other' && draft.fields.size === 0) {
       this.#warnings.push({
         line: draft.line,
@@ -292,3 +322,4 @@ class LsusbReader {
 }
 
 const classSpecificInterface = 0x24;
+const associationType = 0x0b;

@@ -1,4 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
+import { buffer } from 'node:stream/consumers';
 import { AppError } from '../../base/errors.ts';
 
 function codeOf(error: unknown): string {
@@ -29,15 +30,14 @@ export function readTextFile(path: string): string {
   }
 }
 
-/** The bytes of a file; "-" is standard input. @throws AppError `file-failed` */
-export function readBytes(path: string): Uint8Array {
+/** The bytes of a file; "-" is standard input, to its end. @throws AppError `file-failed` */
+export async function readBytes(path: string): Promise<Uint8Array> {
   try {
-    return readFileSync(path === '-' ? standardInput : path);
+    return path === '-' ? await buffer(process.stdin) : readFileSync(path);
   } catch (error) {
     throw failure('read', path === '-' ? 'Standard input' : path, error);
   }
 }
-const standardInput = 0;
 
 /** @throws AppError `file-failed` */
 export function writeTextFile(path: string, text: string): void {

@@ -20,7 +20,7 @@ export interface IdentifyOptions {
  * @throws AppError `bad-input` naming the line that could not be read
  */
 export const identify: Command<IdentifyOptions> = async ({ output }, { file, json }) => {
-  const bytes = readBytes(file);
+  const bytes = await readBytes(file);
   const result = identifyDescriptors(bytes, decode(bytes));
   const name = file === '-' ? 'Standard input' : file;
   if (!result.ok) {

@@ -147,7 +147,7 @@ describe('lines that are missing', () => {
       }
     }
     expect(faults).toEqual([]);
-  });
+  }, 60_000);
 
   test('everything behind any line', () => {
     const faults: string[] = [];
@@ -159,7 +159,7 @@ describe('lines that are missing', () => {
       }
     }
     expect(faults).toEqual([]);
-  });
+  }, 60_000);
 
   test('a device whose listing ends before its last interface is not complete', () => {
     for (const { name, text, facts } of fixtures) {
