@@ -1,15 +1,19 @@
 import { parseIpv4Cidr } from '../wire/ipv4-address.ts';
 import { invariant } from '../base/errors.ts';
 import type { BusTiming } from './bus-timing.ts';
+import type { AdapterNetworkOptions } from './firmware/adapter-network.ts';
+import { Ax88179Firmware } from './firmware/ax88179.ts';
+import { type AsixChip, AsixFirmware } from './firmware/asix.ts';
 import { EcmFirmware } from './firmware/ecm.ts';
 import { NcmFirmware, type NtbSizes } from './firmware/ncm.ts';
 import type { CdcNetworkOptions } from './firmware/cdc-network.ts';
 import type { DeviceIdentity } from './firmware/cdc-descriptors.ts';
+import type { NetworkFirmware } from './firmware/network-firmware.ts';
 import type { SimSpeed } from './sim-device.ts';
 import { type LinkProfile, SimNetwork } from './sim-network.ts';
 
 /** What is in a device: the way in which it packs frames into transfers, and what it says of itself. */
-export type FirmwareName = 'cdc-ecm' | 'cdc-ncm';
+export type FirmwareName = 'cdc-ecm' | 'cdc-ncm' | 'ax88179' | AsixChip;
 
 /** A virtual device as data. */
 export interface SimPersonality {
@@ -38,7 +42,16 @@ export interface SimPersonality {
 }
 
 /** pid.codes, whose product ids 0x0001 to 0x0010 are for tests. */
-const vendorId = 0x1209;
+const testVendorId = 0x1209;
+/** Drivers know chips by their ids alone, so a virtual chip needs the real one's. */
+const vendorIds: Readonly<Partial<Record<FirmwareName, number>>> = {
+  ax88179: 0x0b95,
+  ax88172: 0x0b95,
+  ax88178: 0x0b95,
+  ax88772: 0x0b95,
+  ax88772a: 0x0b95,
+  ax88772b: 0x0b95,
+};
 const manufacturer = 'Queuescope';
 const defaultNtbSizes: NtbSizes = { inMaxBytes: 16_384, outMaxBytes: 16_384 };
 const defaultFarHost = '10.64.0.1/24';
@@ -51,7 +64,7 @@ const farHostMacAddress = Uint8Array.of(...macPrefix, 0xff, 0x01);
 export function identityOf(personality: SimPersonality): DeviceIdentity {
   const { productId } = personality;
   return {
-    vendorId,
+    vendorId: vendorIds[personality.firmware] ?? testVendorId,
     productId,
     manufacturer,
     product: personality.product,
@@ -77,10 +90,10 @@ export function makeNetwork(personality: SimPersonality, seed: number): SimNetwo
 }
 
 /** What runs in a device. */
-export function makeFirmware(personality: SimPersonality, network: SimNetwork): EcmFirmware | NcmFirmware {
+export function makeFirmware(personality: SimPersonality, network: SimNetwork): NetworkFirmware {
   const identity = identityOf(personality);
   const { speed } = personality;
-  const options: CdcNetworkOptions = {
+  const options: CdcNetworkOptions & AdapterNetworkOptions = {
     network,
     fifoBytes: personality.fifoBytes,
     hysteresisBytes: personality.hysteresisBytes,
@@ -92,5 +105,9 @@ export function makeFirmware(personality: SimPersonality, network: SimNetwork): 
       return new EcmFirmware(speed, identity, options);
     case 'cdc-ncm':
       return new NcmFirmware(speed, identity, options, personality.ntb ?? defaultNtbSizes);
+    case 'ax88179':
+      return new Ax88179Firmware(speed, identity, options);
+    default:
+      return new AsixFirmware(personality.firmware, speed, identity, options);
   }
 }

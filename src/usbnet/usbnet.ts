@@ -92,6 +92,9 @@ export class Usbnet implements TransportHandler {
     return {
       stats: state.stats,
       log: state.log,
+      get carrier(): boolean {
+        return state.carrier;
+      },
       takeTxTransfer: () => this.#tx.take(),
       giveTxTransfer: (transfer) => this.#tx.give(transfer),
       receive: (bytes, offset, length, nowUs) => this.#rx.receive(bytes, offset, length, nowUs),
@@ -99,6 +102,9 @@ export class Usbnet implements TransportHandler {
       setLinkSpeed: (rxBitsPerSecond, txBitsPerSecond) => {
         this.#rxLinkBitsPerSecond = rxBitsPerSecond;
         this.#txLinkBitsPerSecond = txBitsPerSecond;
+      },
+      setRxUrbSize: (bytes) => {
+        state.rxUrbSizeBytes = bytes;
       },
     };
   }
@@ -432,7 +438,7 @@ export class Usbnet implements TransportHandler {
     const { driver, log } = this.#state;
     if (driver.linkReset === undefined) return;
     try {
-      yield* driver.linkReset();
+      if (yield* driver.linkReset()) this.#state.carrierOn = true;
     } catch (error) {
       if (!(error instanceof DriverError)) throw error;
       log.log('warn', 'link reset failed', { reason: error.message });

@@ -227,6 +227,8 @@ export class HostDouble {
   readonly received: Uint8Array[] = [];
   readonly links: (readonly [boolean, boolean])[] = [];
   readonly speeds: (readonly [number, number])[] = [];
+  carrier = false;
+  rxUrbSizeBytes: number | undefined;
   /** Transfers that may still be taken. */
   transfersLeft = 1000;
   taken = 0;
@@ -255,6 +257,9 @@ export class HostDouble {
   }
   setLinkSpeed(rxBitsPerSecond: number, txBitsPerSecond: number): void {
     this.speeds.push([rxBitsPerSecond, txBitsPerSecond]);
+  }
+  setRxUrbSize(bytes: number): void {
+    this.rxUrbSizeBytes = bytes;
   }
 }
 
