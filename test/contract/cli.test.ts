@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -41,6 +42,72 @@ describe('list', () => {
   test('prints a table for people', async () => {
     const { stdout } = await runCli(['list']);
     expect(stdout).toMatch(/sim:modem-10mbit +1209:0001 +super +cdc_ether +available/);
+  });
+});
+
+describe('identify', () => {
+  const descriptors = fileURLToPath(new URL('../fixtures/descriptors/', import.meta.url));
+  const listing = join(descriptors, 'huawei-1506-ncm.txt');
+  const identified = z.object({
+    devices: z.array(
+      z.object({
+        functions: z.array(
+          z.object({
+            function: z.string(),
+            driver: z.string().nullable(),
+            linuxDriver: z.string(),
+            configuration: z.number(),
+            interfaces: z.array(z.number()),
+            quirks: z.array(z.string()),
+            reason: z.string(),
+          }),
+        ),
+      }),
+    ),
+  });
+
+  test('--json prints one document, of a file or of standard input', async () => {
+    const fromFile = await runCli(['identify', listing, '--json']);
+    expect(fromFile.exitCode).toBe(0);
+    const [device] = identified.parse(JSON.parse(fromFile.stdout)).devices;
+    expect(device?.functions).toMatchObject([
+      { function: 'wwan', linuxDriver: 'huawei_cdc_ncm', configuration: 1, interfaces: [2] },
+    ]);
+    const fromInput = spawnSync(
+      process.execPath,
+      [join(root, 'build/queuescope.mjs'), 'identify', '-', '--json'],
+      {
+        input: readFileSync(listing),
+        encoding: 'utf8',
+        timeout: 10_000,
+      },
+    );
+    expect(fromInput).toMatchObject({ status: 0, stdout: fromFile.stdout });
+  });
+
+  test('says it in words', async () => {
+    const { stdout } = await runCli(['identify', join(descriptors, 'realtek-rtl8153-lenovo-dock.txt')]);
+    expect(stdout).toMatch(/^0bda:8153 Realtek/);
+    expect(stdout).toMatch(/minidriver cdc_ether; in Linux: cdc_ether/);
+    expect(stdout).toMatch(/switches to that configuration/);
+  });
+
+  test.each([
+    ['a file that is not there', 'missing.txt', undefined, /no such file/],
+    [
+      'a text that is no listing',
+      'letter.txt',
+      '\n\nDear all,\n\nit does not work.\n',
+      /line 3: "Dear all,"/,
+    ],
+    ['an empty file', 'empty.txt', '', /line 1: there is nothing in it/],
+  ])('%s: exit code 2, and words', async (_name, file, text, words) => {
+    const path = inFolder(file);
+    if (text !== undefined) writeFileSync(path, text);
+    const { exitCode, stdout, stderr } = await runCli(['identify', path, '--json']);
+    expect(exitCode).toBe(2);
+    expect(stdout).toBe('');
+    expect(stderr).toMatch(words);
   });
 });
 

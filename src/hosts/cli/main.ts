@@ -8,6 +8,7 @@ import { usbipPort } from '../../wire/usbip.ts';
 import { version } from '../version.ts';
 import type { Command, CommandContext } from './command.ts';
 import { dqlReplay } from './dql-replay.ts';
+import { identify } from './identify.ts';
 import { list } from './list.ts';
 import { observe, type ObserveOptions } from './observe.ts';
 import { createOutput, reportFailure } from './output.ts';
@@ -107,6 +108,13 @@ function createProgram(context: CommandContext, setExitCode: (exitCode: number) 
     .option('--usbip <host>', 'and those of this USB/IP server; may be given more than once', collect, [])
     .addOption(json)
     .action((options: { usbip: string[]; json: boolean }) => act(list, options));
+
+  program
+    .command('identify')
+    .argument('<file>', 'a listing of lsusb -v or usb-devices, or raw descriptors; "-" is standard input')
+    .description('say what a device is from its descriptors, and which minidriver would drive it')
+    .addOption(json)
+    .action((file: string, options: { json: boolean }) => act(identify, { file, ...options }));
 
   program
     .command('run')
