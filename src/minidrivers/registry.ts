@@ -1,4 +1,6 @@
 import type { Match, Minidriver, MinidriverName, NetworkFunction } from '../usbnet/minidriver.ts';
+import { asix } from './asix.ts';
+import { ax88179 } from './ax88179.ts';
 import { cdcEther } from './cdc-ether.ts';
 import { cdcNcm } from './cdc-ncm.ts';
 import type { DescribedDevice } from './described-device.ts';
@@ -8,6 +10,8 @@ import { recognizeFunctions } from './recognition.ts';
 const minidrivers: Readonly<Record<MinidriverName, Minidriver>> = {
   cdc_ether: cdcEther,
   cdc_ncm: cdcNcm,
+  ax88179_178a: ax88179,
+  asix,
 };
 
 export function minidriverOf(name: MinidriverName): Minidriver {

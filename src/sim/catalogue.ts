@@ -1,3 +1,4 @@
+import { adapterPersonalities } from './adapter-personalities.ts';
 import type { SimPersonality } from './personality.ts';
 
 /** What each frame costs on an Ethernet wire beyond its own bytes: preamble 8, FCS 4, gap 12 (spec 5.1). */
@@ -92,6 +93,7 @@ export const catalogue: readonly SimPersonality[] = [
     hysteresisBytes: 0,
     hostQueueBytes,
   },
+  ...adapterPersonalities,
 ];
 
 /** The virtual device of that name. */
