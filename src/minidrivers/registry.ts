@@ -1,5 +1,7 @@
 import type { Match, Minidriver, MinidriverName, NetworkFunction } from '../usbnet/minidriver.ts';
 import { cdcEem } from './cdc-eem.ts';
+import { asix } from './asix.ts';
+import { ax88179 } from './ax88179.ts';
 import { cdcEther } from './cdc-ether.ts';
 import { cdcNcm } from './cdc-ncm.ts';
 import { huaweiNcm } from './huawei-ncm.ts';
@@ -14,6 +16,8 @@ const minidrivers: Readonly<Record<MinidriverName, Minidriver>> = {
   huawei_cdc_ncm: huaweiNcm,
   cdc_eem: cdcEem,
   rndis_host: rndisHost,
+  ax88179_178a: ax88179,
+  asix,
 };
 
 export function minidriverOf(name: MinidriverName): Minidriver {

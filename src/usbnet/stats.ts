@@ -26,13 +26,12 @@ export class UsbnetStats {
   rxOverErrors = 0;
   rxFrameErrors = 0;
   rxCrcErrors = 0;
+  /** Received bytes that were no frame, by the driver's word for why; each of them is in {@link rxErrors} too. */
+  readonly rxFaults = new Map<string, number>();
   txPackets = 0;
   txBytes = 0;
   txErrors = 0;
   txDropped = 0;
-
-  /** Why received data were refused or not understood, in the driver's words, and how often. */
-  readonly rxFaults = new Map<string, number>();
 
   /** Transfers that came to an end, and bytes that went over the bus in them (framing and padding included). */
   rxTransfers = 0;
@@ -50,6 +49,7 @@ export class UsbnetStats {
   /** Times that errors on the bus made transmission or reception back off for 125 ms. */
   throttles = 0;
 
+  /** Notes one malformed frame or transfer. `rxErrors` is counted apart: usbnet does it for a whole transfer. */
   countRxFault(reason: string): void {
     this.rxFaults.set(reason, (this.rxFaults.get(reason) ?? 0) + 1);
   }

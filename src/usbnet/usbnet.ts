@@ -92,6 +92,9 @@ export class Usbnet implements TransportHandler {
     return {
       stats: state.stats,
       log: state.log,
+      get carrier(): boolean {
+        return state.carrier;
+      },
       takeTxTransfer: () => this.#tx.take(),
       giveTxTransfer: (transfer) => this.#tx.give(transfer),
       receive: (bytes, offset, length, nowUs) => this.#rx.receive(bytes, offset, length, nowUs),
@@ -101,6 +104,9 @@ export class Usbnet implements TransportHandler {
         this.#txLinkBitsPerSecond = txBitsPerSecond;
       },
       scheduleWork: (nowUs) => this.#deferKevent('driver-work', nowUs),
+      setRxUrbSize: (bytes) => {
+        state.rxUrbSizeBytes = bytes;
+      },
     };
   }
 
@@ -443,7 +449,8 @@ export class Usbnet implements TransportHandler {
 
   *#resetLink(): Procedure<void> {
     const { driver } = this.#state;
-    if (driver.linkReset !== undefined) yield* this.#tolerate('link reset failed', driver.linkReset());
+    if (driver.linkReset === undefined) return;
+    if (yield* this.#tolerate('link reset failed', driver.linkReset())) this.#state.carrierOn = true;
   }
 
   /** Only while the interface is open: what the driver has to do before or after is in its other hooks. */
@@ -452,12 +459,14 @@ export class Usbnet implements TransportHandler {
     if (open && driver.work !== undefined) yield* this.#tolerate("the driver's work failed", driver.work());
   }
 
-  *#tolerate(words: string, procedure: Procedure<void>): Procedure<void> {
+  /** A DriverError is only logged; then there is no value. */
+  *#tolerate<T>(words: string, procedure: Procedure<T>): Procedure<T | undefined> {
     try {
-      yield* procedure;
+      return yield* procedure;
     } catch (error) {
       if (!(error instanceof DriverError)) throw error;
       this.#state.log.log('warn', words, { reason: error.message });
+      return undefined;
     }
   }
 

@@ -22,8 +22,8 @@ import {
 } from './cdc-descriptors.ts';
 import { CdcNetwork, type CdcNetworkOptions } from './cdc-network.ts';
 import type { DeviceDescriptors, Firmware } from './firmware.ts';
-import { MessageSink } from './message-sink.ts';
-import { type BuiltMessage, MessageSource, noMessage } from './message-source.ts';
+import { CdcMessageSink } from './cdc-message-sink.ts';
+import { type BuiltMessage, CdcMessageSource, noMessage } from './cdc-message-source.ts';
 
 const maxSegmentSize = 1514;
 /** What a host takes in one transfer, since Linux asks for no more (spec 2.2): one frame of the usual size. */
@@ -60,8 +60,8 @@ export class EemFirmware implements Firmware {
     otherCommands: 0,
   };
   readonly #options: EemOptions;
-  readonly #out: MessageSink;
-  readonly #in: MessageSource;
+  readonly #out: CdcMessageSink;
+  readonly #in: CdcMessageSource;
   #framesSent = 0;
   /** Lengths of echoes that have not come back. */
   readonly #echoesOut: number[] = [];
@@ -95,10 +95,10 @@ export class EemFirmware implements Firmware {
     });
     this.#options = eem;
     const network = (): CdcNetwork => this.network;
-    this.#out = new MessageSink(network, sinkBytes, (bytes, length, nowUs) =>
+    this.#out = new CdcMessageSink(network, sinkBytes, (bytes, length, nowUs) =>
       this.#takeBundle(bytes, length, nowUs),
     );
-    this.#in = new MessageSource(network, bulkInPacketSize(this.descriptors), 65_536, (buffer) =>
+    this.#in = new CdcMessageSource(network, bulkInPacketSize(this.descriptors), 65_536, (buffer) =>
       this.#build(buffer),
     );
     this.network = new CdcNetwork(options, this.#out, this.#in, null);

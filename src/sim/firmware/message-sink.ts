@@ -1,25 +1,24 @@
 import type { OutSink } from '../device-endpoint.ts';
-import { frameCapacityBytes } from '../frame.ts';
-import { type CdcNetwork, minFrameBytes } from './cdc-network.ts';
+import type { AdapterNetwork } from './adapter-network.ts';
 
-/** Takes a whole message apart; hands frames to {@link MessageSink.sendUp}. False: it is malformed. */
-export type TakeMessage = (bytes: Uint8Array, length: number, nowUs: number) => boolean;
+/** Takes a whole message apart; what it finds goes to {@link MessageSink.sendFrame}. False: it is malformed. */
+export type MessageHandler = (bytes: Uint8Array, length: number) => boolean;
 
-/** Puts messages together from packets, each to the short packet that ends it, and sends the frames in them on. */
+/** Puts messages together from packets: a short packet ends one. */
 export class MessageSink implements OutSink {
-  readonly #network: () => CdcNetwork;
-  readonly #message: Uint8Array;
-  readonly #take: TakeMessage;
+  readonly #network: () => AdapterNetwork;
+  readonly #block: Uint8Array;
+  readonly #handle: MessageHandler;
   /** Of the message so far, those included that are too many. */
   #bytes = 0;
-  /** Of the frames that were found in the message being taken apart. */
-  #frameBytes = 0;
+  /** Of the message that is being taken apart: bytes in the FIFO that no frame has been made of. */
+  #unspentBytes = 0;
+  #nowUs = 0;
 
-  /** @param maxBytes of the longest message; what is longer is malformed */
-  constructor(network: () => CdcNetwork, maxBytes: number, take: TakeMessage) {
+  constructor(network: () => AdapterNetwork, maxBytes: number, handle: MessageHandler) {
     this.#network = network;
-    this.#message = new Uint8Array(maxBytes);
-    this.#take = take;
+    this.#block = new Uint8Array(maxBytes);
+    this.#handle = handle;
   }
 
   admit(wantedBytes: number, packetBytes: number): number {
@@ -30,9 +29,7 @@ export class MessageSink implements OutSink {
     const from = this.#bytes;
     this.#bytes += length;
     this.#network().fifo.add(length);
-    if (this.#bytes <= this.#message.length) {
-      this.#message.set(bytes.subarray(offset, offset + length), from);
-    }
+    if (this.#bytes <= this.#block.length) this.#block.set(bytes.subarray(offset, offset + length), from);
     if (endOfMessage) this.#finish(nowUs);
   }
 
@@ -40,32 +37,23 @@ export class MessageSink implements OutSink {
     const network = this.#network();
     const bytes = this.#bytes;
     this.#bytes = 0;
-    this.#frameBytes = 0;
     // An empty packet that ends nothing.
     if (bytes === 0) return;
     network.counters.messagesFromHost++;
-    if (bytes > this.#message.length || !this.#take(this.#message, bytes, nowUs)) {
-      network.counters.malformedFromHost++;
-    }
-    network.discard(bytes - this.#frameBytes, nowUs);
+    this.#unspentBytes = bytes;
+    this.#nowUs = nowUs;
+    const good = bytes <= this.#block.length && this.#handle(this.#block, bytes);
+    if (!good) network.counters.malformedFromHost++;
+    network.discard(this.#unspentBytes, nowUs);
   }
 
-  /** A frame in the message that is being taken apart; it is dropped while the interface is not in use. */
-  sendUp(bytes: Uint8Array, offset: number, length: number, nowUs: number): void {
+  /** Sends a frame on that was found, or made, in the message. */
+  sendFrame(bytes: Uint8Array, offset: number, length: number): void {
     const network = this.#network();
-    if (!network.isOpen) {
-      network.counters.closedDrops++;
-      return;
-    }
-    if (length < minFrameBytes || length > frameCapacityBytes) {
-      network.counters.malformedFromHost++;
-      return;
-    }
-    const frame = network.takeFrame();
-    frame.bytes.set(bytes.subarray(offset, offset + length));
-    frame.length = length;
-    this.#frameBytes += length;
-    network.sendUp(frame, nowUs);
+    // Pieces of a segment are more together than it was.
+    if (length > this.#unspentBytes) network.fifo.add(length - this.#unspentBytes);
+    this.#unspentBytes = Math.max(0, this.#unspentBytes - length);
+    network.sendUp(bytes, offset, length, this.#nowUs);
   }
 
   reset(nowUs: number): void {

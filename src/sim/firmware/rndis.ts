@@ -37,8 +37,8 @@ import {
 } from './cdc-descriptors.ts';
 import { CdcNetwork, type CdcNetworkOptions } from './cdc-network.ts';
 import type { DeviceDescriptors, Firmware, SetupPacket } from './firmware.ts';
-import { MessageSink } from './message-sink.ts';
-import { type BuiltMessage, MessageSource, noMessage } from './message-source.ts';
+import { CdcMessageSink } from './cdc-message-sink.ts';
+import { type BuiltMessage, CdcMessageSource, noMessage } from './cdc-message-source.ts';
 import { RndisResponses } from './rndis-responses.ts';
 
 /**
@@ -98,8 +98,8 @@ export class RndisFirmware implements Firmware {
   readonly #linkBitsPerSecond: number;
   readonly #carrier: () => boolean;
   readonly #responses = new RndisResponses();
-  readonly #out: MessageSink;
-  readonly #in: MessageSource;
+  readonly #out: CdcMessageSink;
+  readonly #in: CdcMessageSource;
   #initialized = false;
   /** The longest transfer that the host takes. */
   #hostBytes = maxTransferBytes;
@@ -125,12 +125,12 @@ export class RndisFirmware implements Firmware {
     this.#carrier = () => options.network.carrier;
     this.#responses.silent = this.#has('no-notification');
     const network = (): CdcNetwork => this.network;
-    this.#out = new MessageSink(network, sinkBytes, (bytes, length, nowUs) => {
+    this.#out = new CdcMessageSink(network, sinkBytes, (bytes, length, nowUs) => {
       const sendUp = (from: Uint8Array, offset: number, count: number): void =>
         this.#out.sendUp(from, offset, count, nowUs);
       return readRndisPackets(bytes, length, sendUp) === 'ok';
     });
-    this.#in = new MessageSource(network, bulkInPacketSize(this.descriptors), 65_536, (buffer) =>
+    this.#in = new CdcMessageSource(network, bulkInPacketSize(this.descriptors), 65_536, (buffer) =>
       this.#build(buffer),
     );
     this.network = new CdcNetwork(options, this.#out, this.#in, this.#responses);

@@ -233,6 +233,8 @@ export class HostDouble {
   readonly received: Uint8Array[] = [];
   readonly links: (readonly [boolean, boolean])[] = [];
   readonly speeds: (readonly [number, number])[] = [];
+  carrier = false;
+  rxUrbSizeBytes: number | undefined;
   /** Transfers that may still be taken. */
   transfersLeft = 1000;
   taken = 0;
@@ -265,6 +267,9 @@ export class HostDouble {
   }
   scheduleWork(): void {
     this.workAsked++;
+  }
+  setRxUrbSize(bytes: number): void {
+    this.rxUrbSizeBytes = bytes;
   }
 }
 

@@ -15,7 +15,7 @@ export const noMessage: BuiltMessage = { length: 0, frames: 0, frameBytes: 0 };
 export type BuildMessage = (buffer: Uint8Array) => BuiltMessage;
 
 /** Sends messages; one that ends on a packet boundary is ended by an empty packet. */
-export class MessageSource implements InSource {
+export class CdcMessageSource implements InSource {
   readonly #network: () => CdcNetwork;
   readonly #packetBytes: number;
   readonly #buffer: Uint8Array;
