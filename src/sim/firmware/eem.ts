@@ -138,7 +138,7 @@ export class EemFirmware implements Firmware {
           this.#answersDue.push(bytes.slice(offset, offset + parameter));
           this.network.notifyBulkIn(nowUs);
         } else if (command === eemCommands.echoResponse) {
-          this.#takeEchoResponse(bytes.subarray(offset, offset + parameter));
+          good &&= this.#takeEchoResponse(bytes.subarray(offset, offset + parameter));
         } else {
           this.commands.otherCommands++;
         }
@@ -150,11 +150,12 @@ export class EemFirmware implements Firmware {
     return good && result === 'ok';
   }
 
-  #takeEchoResponse(data: Uint8Array): void {
+  #takeEchoResponse(data: Uint8Array): boolean {
     const expected = this.#echoesOut.shift();
     const right = expected === data.length && data.every((byte, i) => byte === echoByte(i));
     if (right) this.commands.echoesAnswered++;
     else this.commands.echoesWrong++;
+    return right;
   }
 
   #build(buffer: Uint8Array): BuiltMessage {
