@@ -87,6 +87,7 @@ const ncm = bindingOf(true, (host) => {
     minTxPacketBytes: 14_336,
     maxPacketBytes: 1024,
     sendZlp: false,
+    withCrc: false,
     txTimerUs: 0,
   });
   return {
@@ -111,6 +112,7 @@ function measure(path: PathCost['path'], binding: DriverBinding): PathCost {
       handleCarrier: () => {},
       handlePacketDequeued: () => {},
       handlePacketSent: () => {},
+      handlePacketDropped: () => {},
     },
     log: silentLog,
     nowUs: 0,

@@ -63,6 +63,7 @@ function measure(settings: SessionSettings, during?: (path: DataPath, nowUs: num
       },
       handleCured() {},
       handleStalled() {},
+      handleReopen() {},
       handleFailure: (error) => {
         throw error;
       },
