@@ -1,4 +1,5 @@
 import { readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { buffer } from 'node:stream/consumers';
 import { AppError } from '../../base/errors.ts';
 
 function codeOf(error: unknown): string {
@@ -36,6 +37,15 @@ export function readTextFile(path: string): string {
     return readFileSync(path, 'utf8');
   } catch (error) {
     throw describeFileFailure('read', path, error);
+  }
+}
+
+/** The bytes of a file; "-" is standard input, to its end. @throws AppError `file-failed` */
+export async function readBytes(path: string): Promise<Uint8Array> {
+  try {
+    return path === '-' ? await buffer(process.stdin) : readFileSync(path);
+  } catch (error) {
+    throw describeFileFailure('read', path === '-' ? 'Standard input' : path, error);
   }
 }
 

@@ -9,13 +9,21 @@ import { version } from '../version.ts';
 import type { Command, CommandContext } from './command.ts';
 import { dqlReplay } from './dql-replay.ts';
 import { describeFileFailure } from './files.ts';
+import { identify } from './identify.ts';
 import { Interruption } from './interruption.ts';
 import { list } from './list.ts';
 import { observe, type ObserveOptions } from './observe.ts';
 import { createOutput, type Output, reportFailure } from './output.ts';
 import { report } from './report.ts';
 import { run } from './run.ts';
-import { bitRate, limitBytes, numberWithin, type RunOptions, wholeNumber } from './run-options.ts';
+import {
+  bitRate,
+  limitBytes,
+  numberWithin,
+  qdiscOption,
+  type RunOptions,
+  wholeNumber,
+} from './run-options.ts';
 import { serve } from './serve.ts';
 import { serveUsbip, type ServeUsbipOptions } from './serve-usbip.ts';
 import { sessions } from './sessions.ts';
@@ -112,6 +120,13 @@ function createProgram(context: CommandContext, setExitCode: (exitCode: number) 
     .action((options: { usbip: string[]; json: boolean }) => act(list, options));
 
   program
+    .command('identify')
+    .argument('<file>', 'a listing of lsusb -v or usb-devices, or raw descriptors; "-" is standard input')
+    .description('say what a device is from its descriptors, and which minidriver would drive it')
+    .addOption(json)
+    .action((file: string, options: { json: boolean }) => act(identify, { file, ...options }));
+
+  program
     .command('run')
     .argument('<device>', 'its id, as "queuescope list" shows it')
     .description('drive a device, load it and measure')
@@ -132,6 +147,11 @@ function createProgram(context: CommandContext, setExitCode: (exitCode: number) 
     .option('--load-rate <bits/s>', 'UDP load, like 5M; 0: as fast as the queue takes it (default)', bitRate)
     .option('--load-payload <bytes>', 'UDP payload of a load packet (default: 1472)', wholeNumber(0, 1472))
     .option('--ping-interval <ms>', 'between two pings (default: 200)', wholeNumber(10, 60_000))
+    .option(
+      '--qdisc <name>',
+      'pfifo_fast (default), fq_codel or pfifo; fq_codel with options as tc takes them, in one argument',
+      qdiscOption,
+    )
     .option('--limit-min <bytes>', 'BQL limit_min', limitBytes)
     .option('--limit-max <bytes>', 'BQL limit_max, or "max"', limitBytes)
     .option('--hold-time <ms>', 'BQL hold_time (default: 1000)', wholeNumber(0, 60_000))
