@@ -313,7 +313,7 @@ export class AsixFirmware implements Firmware, AdapterChip {
 
   /** The others: each frame has a header, and may be followed by a header of none. */
   #handleStream(bytes: Uint8Array, length: number): boolean {
-    for (let offset = 0; offset < length; ) {
+    for (let offset = 0; offset < length;) {
       if (length - offset < asixHeaderLength) return false;
       const header = readUint32Le(bytes, offset);
       const frameLength = header & 0xffff;

@@ -1,10 +1,10 @@
+import { readUint16Be, readUint32Be, writeUint16Be, writeUint32Be } from '../../wire/byte-order.ts';
 import {
-  readUint16Be,
-  readUint32Be,
-  writeUint16Be,
-  writeUint32Be,
-} from '../../wire/byte-order.ts';
-import { complementSum, internetChecksum, internetChecksumIsGood, onesComplementSum } from '../../wire/checksum.ts';
+  complementSum,
+  internetChecksum,
+  internetChecksumIsGood,
+  onesComplementSum,
+} from '../../wire/checksum.ts';
 import { ethernetHeaderLength, ethernetType, etherTypeIpv4, etherTypeIpv6 } from '../../wire/ethernet.ts';
 
 const ipProtocols = { tcp: 6, udp: 17 } as const;
@@ -81,9 +81,7 @@ function pseudoHeaderSum(bytes: Uint8Array, headers: FrameHeaders): number {
   const ip = ethernetHeaderLength;
   const protocol = headers.protocol === 'tcp' ? ipProtocols.tcp : ipProtocols.udp;
   const addresses =
-    headers.ipVersion === 4
-      ? onesComplementSum(bytes, ip + 12, 8)
-      : onesComplementSum(bytes, ip + 8, 32);
+    headers.ipVersion === 4 ? onesComplementSum(bytes, ip + 12, 8) : onesComplementSum(bytes, ip + 8, 32);
   const sum = addresses + protocol + headers.transportLength;
   return (sum & 0xffff) + (sum >>> 16);
 }

@@ -6,7 +6,7 @@ import type { AppError } from '../../../src/base/errors.ts';
 import { monotonicClock } from '../../../src/engine/monotonic-clock.ts';
 import type { UsbipEvent } from '../../../src/hosts/usbip/usbip-connection.ts';
 import { startUsbipHost, type UsbipHost } from '../../../src/hosts/usbip/usbip-host.ts';
-import { catalogue } from '../../../src/sim/catalogue.ts';
+import { cdcCatalogue } from '../sim/sim-setup.ts';
 import { SimUsbipExports } from '../../../src/sim/usbip-exports.ts';
 import {
   formatUsbipDeviceId,
@@ -40,7 +40,7 @@ interface Served {
 async function serve(port = 0): Promise<Served> {
   const events: UsbipEvent[] = [];
   const host = await startUsbipHost({
-    exports: new SimUsbipExports(catalogue, 1),
+    exports: new SimUsbipExports(cdcCatalogue, 1),
     host: '127.0.0.1',
     port,
     clock: monotonicClock,
@@ -215,7 +215,7 @@ describe('our own server', () => {
     ]);
   });
 
-  test.each(catalogue.map(({ name, product, speed }, i) => ({ name, product, speed, busId: `1-${i + 1}` })))(
+  test.each(cdcCatalogue.map(({ name, product, speed }, i) => ({ name, product, speed, busId: `1-${i + 1}` })))(
     '$name: says who it is once it was handed out',
     async ({ busId, product, speed }) => {
       const { server, idOf } = await serve();
