@@ -87,6 +87,9 @@ export function matchOf(device: UsbDevice): Match {
 const minidrivers: Readonly<Record<FirmwareName, MinidriverName>> = {
   'cdc-ecm': 'cdc_ether',
   'cdc-ncm': 'cdc_ncm',
+  'huawei-ncm': 'huawei_cdc_ncm',
+  'cdc-eem': 'cdc_eem',
+  rndis: 'rndis_host',
   ax88179: 'ax88179_178a',
   ax88172: 'asix',
   ax88178: 'asix',

@@ -1,8 +1,11 @@
 import type { Match, Minidriver, MinidriverName, NetworkFunction } from '../usbnet/minidriver.ts';
+import { cdcEem } from './cdc-eem.ts';
 import { asix } from './asix.ts';
 import { ax88179 } from './ax88179.ts';
 import { cdcEther } from './cdc-ether.ts';
 import { cdcNcm } from './cdc-ncm.ts';
+import { huaweiNcm } from './huawei-ncm.ts';
+import { rndisHost } from './rndis-host.ts';
 import type { DescribedDevice } from './described-device.ts';
 import type { Quirk } from './device-rule.ts';
 import { recognizeFunctions } from './recognition.ts';
@@ -10,6 +13,9 @@ import { recognizeFunctions } from './recognition.ts';
 const minidrivers: Readonly<Record<MinidriverName, Minidriver>> = {
   cdc_ether: cdcEther,
   cdc_ncm: cdcNcm,
+  huawei_cdc_ncm: huaweiNcm,
+  cdc_eem: cdcEem,
+  rndis_host: rndisHost,
   ax88179_178a: ax88179,
   asix,
 };

@@ -24,6 +24,8 @@ export class UsbnetStats {
   rxDropped = 0;
   rxLengthErrors = 0;
   rxOverErrors = 0;
+  rxFrameErrors = 0;
+  rxCrcErrors = 0;
   /** Received bytes that were no frame, by the driver's word for why; each of them is in {@link rxErrors} too. */
   readonly rxFaults = new Map<string, number>();
   txPackets = 0;

@@ -1,6 +1,6 @@
 import { ethernetDestinationIs } from '../../wire/ethernet.ts';
 import { macAddressIsBroadcast, macAddressIsMulticast, macAddressLength } from '../../wire/mac-address.ts';
-import { crc32 } from './crc32.ts';
+import { crc32 } from '../../wire/crc32.ts';
 
 /** Which bits of a receiver's control register mean what; the same in all of ASIX' chips (spec 3.8, 3.9). */
 export const receiveFilterBits = {

@@ -215,26 +215,25 @@ describe('our own server', () => {
     ]);
   });
 
-  test.each(cdcCatalogue.map(({ name, product, speed }, i) => ({ name, product, speed, busId: `1-${i + 1}` })))(
-    '$name: says who it is once it was handed out',
-    async ({ busId, product, speed }) => {
-      const { server, idOf } = await serve();
-      const imported = await busOf(server).import(idOf(busId));
-      const device: UsbBusDevice = imported.device;
-      expect(device).toMatchObject({
-        manufacturer: 'Queuescope',
-        product,
-        serialNumber: `SIM00000${busId.slice(2)}`,
-        speed,
-        activeConfiguration: 1,
-        problems: [],
-      });
-      const endpoints = device.configurations[0]?.interfaces[1]?.altSettings[1]?.endpoints ?? [];
-      expect(endpoints.map(({ address }) => address)).toEqual([0x81, 0x01]);
-      expect(endpoints[0]?.companion?.maxBurst).toBe(speed === 'super' ? 15 : undefined);
-      await imported.close();
-    },
-  );
+  test.each(
+    cdcCatalogue.map(({ name, product, speed }, i) => ({ name, product, speed, busId: `1-${i + 1}` })),
+  )('$name: says who it is once it was handed out', async ({ busId, product, speed }) => {
+    const { server, idOf } = await serve();
+    const imported = await busOf(server).import(idOf(busId));
+    const device: UsbBusDevice = imported.device;
+    expect(device).toMatchObject({
+      manufacturer: 'Queuescope',
+      product,
+      serialNumber: `SIM00000${busId.slice(2)}`,
+      speed,
+      activeConfiguration: 1,
+      problems: [],
+    });
+    const endpoints = device.configurations[0]?.interfaces[1]?.altSettings[1]?.endpoints ?? [];
+    expect(endpoints.map(({ address }) => address)).toEqual([0x81, 0x01]);
+    expect(endpoints[0]?.companion?.maxBurst).toBe(speed === 'super' ? 15 : undefined);
+    await imported.close();
+  });
 
   test('control, bulk and interrupt transfers, and cancelling', async () => {
     const { server, idOf, events } = await serve();
