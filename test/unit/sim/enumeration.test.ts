@@ -33,6 +33,9 @@ test('the default set, in this order', () => {
     ['adapter-usb2-1gbe', 'ax88178', 'high'],
     ['adapter-usb2-100mbit', 'ax88772a', 'high'],
     ['adapter-usb2-10mbit', 'ax88172', 'high'],
+    ['tether-rndis', 'rndis', 'high'],
+    ['board-eem', 'cdc-eem', 'high'],
+    ['stick-huawei', 'huawei-ncm', 'high'],
   ]);
   expect(new Set(catalogue.map(({ productId }) => productId)).size).toBe(catalogue.length);
 });
