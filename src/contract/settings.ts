@@ -76,6 +76,10 @@ export const sessionSettingsSchema = z.object({
   sampleRateHz: z.number().min(1).max(100),
   /** Linux: a TAP interface of the host's that shares the device's interface. */
   tap: z.string().min(1).max(15).optional(),
+  /** Linux, virtual devices: a TAP interface of the host's that stands at the far end of the device's link. */
+  farTap: z.string().min(1).max(15).optional(),
+  /** The network namespace that it is moved to. */
+  farNamespace: z.string().min(1).max(255).optional(),
 });
 export type SessionSettings = z.infer<typeof sessionSettingsSchema>;
 

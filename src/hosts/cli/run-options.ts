@@ -22,6 +22,9 @@ export interface RunOptions {
   readonly idle?: number;
   readonly out?: string;
   readonly tap?: string;
+  /** Virtual devices: a TAP interface at the far end of the link, and the network namespace that it is moved to. */
+  readonly farTap?: string;
+  readonly farNetns?: string;
   readonly address?: string;
   readonly gateway?: string;
   readonly target?: string;
@@ -114,6 +117,12 @@ export function settingsOf(options: RunOptions, scenario: Scenario): SessionSett
   if (address !== undefined && gateway === undefined && target === undefined) {
     throw usageError('with --address, name a host to measure against too: --target or --gateway');
   }
+  if (options.farTap !== undefined && !options.device.startsWith('sim:')) {
+    throw usageError('--far-tap is for virtual devices (sim:…): those have a link whose far end is at hand');
+  }
+  if (options.farNetns !== undefined && options.farTap === undefined) {
+    throw usageError('--far-netns says where the interface of --far-tap goes: name that, too');
+  }
   const { limitMin = 0, limitMax = maxLimitBytes } = options;
   if (limitMin > limitMax) throw usageError('--limit-min is larger than --limit-max');
 
@@ -134,6 +143,8 @@ export function settingsOf(options: RunOptions, scenario: Scenario): SessionSett
     ...(target === undefined ? {} : { target }),
     sampleRateHz: options.sampleRate ?? base.sampleRateHz,
     ...(options.tap === undefined ? {} : { tap: options.tap }),
+    ...(options.farTap === undefined ? {} : { farTap: options.farTap }),
+    ...(options.farNetns === undefined ? {} : { farNamespace: options.farNetns }),
   };
 }
 
