@@ -1,11 +1,27 @@
 import { neverUs, type Polled } from '../base/clock.ts';
-import type { Scenario } from './scenario.ts';
+import { Random } from '../base/random.ts';
+import type { Direction, Scenario, ScenarioArm, ScenarioLoad } from './scenario.ts';
 
-/** One stretch of an experiment. */
+/** What a stretch of an experiment is to be set to; what is left out is as the session has it. */
+export interface SegmentSettings {
+  readonly bql: ScenarioArm['bql'];
+  readonly qdisc: ScenarioArm['qdisc'];
+  /** Undefined: our own UDP upwards as the session has it set. */
+  readonly load: ScenarioLoad | undefined;
+}
+
+/** One stretch of an experiment: a segment. */
 export interface ExperimentPhase {
+  /** For people, and unique in its plan: "BQL off 2". */
   readonly name: string;
   readonly kind: 'idle' | 'load';
   readonly bql: 'on' | 'off';
+  /** The settings that it tries, by name. */
+  readonly arm: string;
+  /** The arms' segments with the same number stand beside each other and are compared; 0: not part of any pair. */
+  readonly pair: number;
+  readonly direction: Direction;
+  readonly settings: SegmentSettings;
   readonly durationUs: number;
   /** Not counted at its start. */
   readonly settleUs: number;
@@ -13,31 +29,85 @@ export interface ExperimentPhase {
 
 const secondUs = 1e6;
 
-/** The phases of a scenario, in order. The idle one runs under the first segment's setting. */
+/** The arm that idle segments before and after everything count to. */
+export const idleArm = 'idle';
+
+/**
+ * The segments of a scenario, in order. Within each repeat every phase is run with every arm, one right after the other,
+ * so that what changes slowly is the same for both. Idle segments before and after run under the first arm's settings.
+ */
 export function planExperiment(scenario: Scenario): readonly ExperimentPhase[] {
-  const { idleSeconds, settleSeconds, segments } = scenario;
-  const phases: ExperimentPhase[] = [];
-  if (idleSeconds > 0) {
-    phases.push({
-      name: 'idle',
-      kind: 'idle',
-      bql: segments[0]?.bql ?? 'on',
-      durationUs: idleSeconds * secondUs,
-      settleUs: 0,
-    });
+  const [first] = scenario.arms;
+  if (first === undefined) return [];
+  const idle = (name: string, seconds: number): readonly ExperimentPhase[] => {
+    if (seconds === 0) return [];
+    const phase = segmentOf(name, first, { direction: 'idle', seconds, settleSeconds: 0 }, 0, scenario);
+    return [{ ...phase, arm: idleArm }];
+  };
+  const random = new Random(scenario.seed);
+  const phases: ExperimentPhase[] = [...idle('idle', scenario.idleBeforeSeconds)];
+  for (let pair = 1; pair <= scenario.repeats; pair++) {
+    const arms = ordered(scenario.arms, scenario.order, pair, random);
+    for (const phase of scenario.phases) {
+      const suffix = scenario.phases.length > 1 ? `, ${phase.direction}` : '';
+      for (const arm of arms) {
+        phases.push(segmentOf(`${arm.name} ${pair}${suffix}`, arm, phase, pair, scenario));
+      }
+    }
   }
-  const counts = { on: 0, off: 0 };
-  for (const segment of segments) {
-    counts[segment.bql]++;
-    phases.push({
-      name: `BQL ${segment.bql} ${counts[segment.bql]}`,
-      kind: 'load',
-      bql: segment.bql,
-      durationUs: segment.seconds * secondUs,
-      settleUs: Math.min(settleSeconds, segment.seconds / 2) * secondUs,
-    });
+  return [...phases, ...idle('idle after', scenario.idleAfterSeconds)];
+}
+
+function segmentOf(
+  name: string,
+  arm: ScenarioArm,
+  phase: Scenario['phases'][number],
+  pair: number,
+  scenario: Scenario,
+): ExperimentPhase {
+  const { direction, seconds } = phase;
+  const settleSeconds = phase.settleSeconds ?? scenario.settleSeconds;
+  return {
+    name,
+    kind: direction === 'idle' ? 'idle' : 'load',
+    bql: arm.bql.enabled ? 'on' : 'off',
+    arm: arm.name,
+    pair,
+    direction,
+    settings: { bql: arm.bql, qdisc: arm.qdisc, load: phase.load ?? scenario.load },
+    durationUs: seconds * secondUs,
+    settleUs: Math.min(settleSeconds, seconds / 2) * secondUs,
+  };
+}
+
+function ordered(
+  arms: readonly ScenarioArm[],
+  order: Scenario['order'],
+  pair: number,
+  random: Random,
+): readonly ScenarioArm[] {
+  switch (order) {
+    case 'abab':
+      return arms;
+    case 'abba':
+      return pair % 2 === 1 ? arms : arms.toReversed();
+    case 'random': {
+      const shuffled = [...arms];
+      for (let i = shuffled.length - 1; i > 0; i--) {
+        const j = random.integer(0, i);
+        const [a, b] = [shuffled[i], shuffled[j]];
+        if (a === undefined || b === undefined) continue;
+        shuffled[i] = b;
+        shuffled[j] = a;
+      }
+      return shuffled;
+    }
   }
-  return phases;
+}
+
+/** How long a plan takes, microseconds. */
+export function planDurationUs(phases: readonly ExperimentPhase[]): number {
+  return phases.reduce((sum, phase) => sum + phase.durationUs, 0);
 }
 
 /** A phase as it was carried out. */
@@ -73,7 +143,11 @@ export class Experiment implements Polled {
 
   /** How long the whole plan takes, microseconds. */
   get durationUs(): number {
-    return this.#phases.reduce((sum, phase) => sum + phase.durationUs, 0);
+    return planDurationUs(this.#phases);
+  }
+  /** The segment that is running: its place in the plan from 0, and when it ends; undefined if none is. */
+  get current(): { readonly index: number; readonly endsAtUs: number } | undefined {
+    return this.running ? { index: this.#index, endsAtUs: this.#endsAtUs } : undefined;
   }
 
   start(nowUs: number): void {

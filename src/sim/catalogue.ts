@@ -92,6 +92,26 @@ export const catalogue: readonly SimPersonality[] = [
     hysteresisBytes: 0,
     hostQueueBytes,
   },
+  {
+    name: 'adapter-2500mbit',
+    description: 'USB 3 Ethernet adapter (CDC ECM, one frame a transfer) on a 2.5 Gbit/s wire',
+    function: 'ethernet',
+    firmware: 'cdc-ecm',
+    speed: 'super',
+    productId: 0x0005,
+    product: 'Queuescope virtual 2.5G adapter',
+    link: {
+      upBitsPerSecond: 2500 * mbit,
+      downBitsPerSecond: 2500 * mbit,
+      overheadBytes: ethernetOverheadBytes,
+      delayUs: 100,
+      downQueueBytes: switchQueueBytes,
+    },
+    fifoBytes: 40 * 1024,
+    // One burst at SuperSpeed: once it was full it takes no more before that much has drained.
+    hysteresisBytes: 16 * 1024,
+    hostQueueBytes,
+  },
 ];
 
 /** The virtual device of that name. */

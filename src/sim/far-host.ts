@@ -74,6 +74,17 @@ export interface FarHostOptions {
   readonly send: (frame: Frame, nowUs: number) => void;
 }
 
+/** Whether a frame asks for an address. */
+export function isForDhcpServer(bytes: Uint8Array, length: number): boolean {
+  if (checkEthernet(bytes, 0, length) < 0 || ethernetType(bytes, 0) !== etherTypeIpv4) return false;
+  const headerLength = checkIpv4(bytes, ethernetHeaderLength, length - ethernetHeaderLength);
+  if (headerLength < 0 || ipv4IsFragment(bytes, ethernetHeaderLength)) return false;
+  if (ipv4Protocol(bytes, ethernetHeaderLength) !== ipProtocolUdp) return false;
+  const offset = ethernetHeaderLength + headerLength;
+  const payloadLength = ipv4TotalLength(bytes, ethernetHeaderLength) - headerLength;
+  return checkUdp(bytes, offset, payloadLength) >= 0 && udpDestinationPort(bytes, offset) === dhcpServerPort;
+}
+
 /** What the far host has seen. A frame is in exactly one of those that are marked. */
 export class FarHostCounters {
   frames = 0;

@@ -13,7 +13,7 @@ import { observe, type ObserveOptions } from './observe.ts';
 import { createOutput, reportFailure } from './output.ts';
 import { report } from './report.ts';
 import { run } from './run.ts';
-import { bitRate, limitBytes, numberWithin, type RunOptions, wholeNumber } from './run-options.ts';
+import { bitRate, byteCount, limitBytes, numberWithin, type RunOptions, wholeNumber } from './run-options.ts';
 import { serve } from './serve.ts';
 import { serveUsbip, type ServeUsbipOptions } from './serve-usbip.ts';
 import { sessions } from './sessions.ts';
@@ -120,6 +120,8 @@ function createProgram(context: CommandContext, setExitCode: (exitCode: number) 
     .option('--idle <seconds>', 'part of it that is spent without load first', numberWithin(0, 3600))
     .option('--out <file.qscope>', 'record into this new file')
     .option('--tap <name>', 'Linux: give this host a network interface that uses the device')
+    .option('--far-tap <name>', 'Linux, sim:…: an interface of this host at the far end of the link')
+    .option('--far-netns <namespace>', 'with --far-tap: the network namespace that it is moved to')
     .option('--address <cidr>', 'set an address instead of asking by DHCP, like 10.9.0.2/24')
     .option('--gateway <ip>', 'with --address: the router')
     .option('--target <ip>', 'the host to ping and load (default: the gateway)')
@@ -127,6 +129,7 @@ function createProgram(context: CommandContext, setExitCode: (exitCode: number) 
     .option('--load-rate <bits/s>', 'UDP load, like 5M; 0: as fast as the queue takes it (default)', bitRate)
     .option('--load-payload <bytes>', 'UDP payload of a load packet (default: 1472)', wholeNumber(0, 1472))
     .option('--ping-interval <ms>', 'between two pings (default: 200)', wholeNumber(10, 60_000))
+    .option('--max-data <bytes>', 'end the run before more is sent and received, like 200MB', byteCount)
     .option('--limit-min <bytes>', 'BQL limit_min', limitBytes)
     .option('--limit-max <bytes>', 'BQL limit_max, or "max"', limitBytes)
     .option('--hold-time <ms>', 'BQL hold_time (default: 1000)', wholeNumber(0, 60_000))
@@ -208,6 +211,8 @@ function createProgram(context: CommandContext, setExitCode: (exitCode: number) 
     .description('offer virtual devices over USB/IP, so that a kernel can drive them')
     .option('--port <port>', 'TCP port; 0: any that is free', wholeNumber(0, 65_535), usbipPort)
     .option('--host <address>', 'address to listen at', '127.0.0.1')
+    .option('--far-tap <name>', 'Linux: an interface of this host at the far end of the link of one device')
+    .option('--far-netns <namespace>', 'with --far-tap: the network namespace that it is moved to')
     .option('--fifo <bytes>', 'memory of the devices between USB and their link', wholeNumber(0, 1 << 20))
     .addOption(json)
     .action((devices: string[], options: Omit<ServeUsbipOptions, 'devices'>) =>

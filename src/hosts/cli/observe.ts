@@ -118,6 +118,10 @@ function phasesOf(options: ObserveOptions): readonly ExperimentPhase[] {
     name: bql === undefined ? 'observed' : `BQL ${arm} 1`,
     kind: 'load',
     bql: arm,
+    arm: bql === undefined ? 'observed' : `BQL ${arm}`,
+    pair: 1,
+    direction: 'up',
+    settings: { bql: { enabled: arm === 'on' }, qdisc: undefined, load: undefined },
     durationUs,
     settleUs: bql === undefined ? 0 : Math.min(longestSettleUs, durationUs / 4),
   }));

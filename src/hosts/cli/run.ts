@@ -196,7 +196,7 @@ export class Follower {
     const phases: MeasuredPhase[] = runs.map(({ phase, startUs, endUs }) => {
       const fromUs = Math.min(startUs + phase.settleUs, endUs);
       const { name, kind, bql } = phase;
-      return { name, kind, bql, fromUs, toUs: endUs, ...this.#collector.statistics(fromUs, endUs) };
+      return { name, kind, bql, fromUs, toUs: endUs, ...this.#collector.statistics({ fromUs, toUs: endUs }) };
     });
     if (this.#json) {
       const segments = phases.filter((phase) => phase.kind === 'load');
