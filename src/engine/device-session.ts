@@ -202,7 +202,10 @@ export class DeviceSession implements MeasurementObserver {
     }
     try {
       if (this.#options.recordingRequired) await this.#recorder?.whenOpen();
-      const opened = await this.#options.open((error) => this.handleFailure(asAppError(error)));
+      const opened = await this.#options.open(
+        (error) => this.handleFailure(asAppError(error)),
+        this.#settings,
+      );
       this.#opened = opened;
       if (this.#finishing) return;
       this.#startUs = opened.loop.nowUs();
@@ -462,7 +465,7 @@ export class DeviceSession implements MeasurementObserver {
     await this.#giveBack();
     if (this.#isFinishing()) return;
     const wait = new DeviceWait({
-      open: () => reopen.open((failure) => this.handleFailure(asAppError(failure))),
+      open: () => reopen.open((failure) => this.handleFailure(asAppError(failure)), this.#settings),
       onChange: reopen.onChange,
       limitMs: reopen.limitMs,
       handleAttempt: (attempt) => this.#tellLost(error, attempt),

@@ -11,7 +11,7 @@ import type { TelemetryParams, TopicName, TopicParams, TopicValue } from '../con
 import { contractVersion } from '../contract/version.ts';
 import type { DeviceSource, ListedDevice } from './device-source.ts';
 import { DeviceSession, type ReopenDevice } from './device-session.ts';
-import type { OpenedDevice } from './opened-device.ts';
+import type { OpenDevice } from './opened-device.ts';
 import type { RemoteServer, RemoteSource } from './remote-source.ts';
 import type { Archive } from './session-recorder.ts';
 import { unsupportedDevice } from './usb-source.ts';
@@ -183,7 +183,7 @@ export class Engine implements EngineApi {
 
   #reopen(lost: ListedDevice, limitMs: number): ReopenDevice {
     const { id, name } = lost.device;
-    const open = async (fail: (error: unknown) => void): Promise<OpenedDevice> => {
+    const open: OpenDevice = async (fail, choice) => {
       const listed = await this.#find(id);
       if (listed === undefined) {
         throw new AppError('no-such-device', `${name} is not there`, { details: { deviceId: id } });
@@ -196,7 +196,7 @@ export class Engine implements EngineApi {
         });
       }
       if (listed.open === undefined) throw unsupportedDevice(listed.device);
-      return listed.open(fail);
+      return listed.open(fail, choice);
     };
     return { open, onChange: this.#sourcesChanged.event, limitMs };
   }
