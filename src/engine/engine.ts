@@ -94,6 +94,21 @@ export class Engine implements EngineApi {
     });
   }
 
+  // ---- the host's sleep ----
+
+  /** The host is about to sleep: devices are given back. */
+  handleSuspend(): void {
+    for (const session of this.#sessions.values()) if (!session.isOver) session.handleSuspend();
+  }
+
+  /**
+   * The host is awake again: devices are taken anew, whether it had told that it would sleep or not.
+   * @param sleptMs how long it slept, if that is known
+   */
+  handleWake(sleptMs: number | undefined): void {
+    for (const session of this.#sessions.values()) if (!session.isOver) session.handleWake(sleptMs);
+  }
+
   // ---- servers ----
 
   /**
@@ -167,7 +182,7 @@ export class Engine implements EngineApi {
       settings: start.settings,
       startedAt: wallClock(),
       open: listed.open,
-      reopen: start.waitMs === undefined ? undefined : this.#reopen(listed, start.waitMs),
+      reopen: this.#reopen(listed, start.waitMs),
       record:
         start.record && archive !== undefined
           ? (snapshot) => archive.record(snapshot, start.recordPath)
@@ -181,7 +196,7 @@ export class Engine implements EngineApi {
     return session;
   }
 
-  #reopen(lost: ListedDevice, limitMs: number): ReopenDevice {
+  #reopen(lost: ListedDevice, waitMs: number | undefined): ReopenDevice {
     const { id, name } = lost.device;
     const open: OpenDevice = async (fail, choice) => {
       const listed = await this.#find(id);
@@ -198,7 +213,11 @@ export class Engine implements EngineApi {
       if (listed.open === undefined) throw unsupportedDevice(listed.device);
       return listed.open(fail, choice);
     };
-    return { open, onChange: this.#sourcesChanged.event, limitMs };
+    return {
+      open,
+      onChange: this.#sourcesChanged.event,
+      unplugLimitMs: waitMs,
+    };
   }
 
   #keep(session: DeviceSession): void {
@@ -349,6 +368,7 @@ export function settingsFor(params: {
   });
   return {
     bql: merge(base.bql, params.settings?.bql),
+    qdisc: merge(base.qdisc, params.settings?.qdisc),
     load: merge(base.load, params.settings?.load),
     ping: merge(base.ping, params.settings?.ping),
     address: params.address ?? base.address,

@@ -64,6 +64,7 @@ class Collector implements MeasurementObserver {
   }
   handleCured(): void {}
   handleStalled(): void {}
+  handleReopen(): void {}
   handleFailure(error: AppError): void {
     this.failure ??= error;
   }

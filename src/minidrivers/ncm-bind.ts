@@ -79,10 +79,15 @@ export function* bindNcm(variant: NcmVariant, context: BindContext): Procedure<D
   yield* sleep(settleUs);
   requireCompleted('select the data altsetting', yield* setInterface(dataInterface, dataAltSetting));
   const macAddress = yield* readMacAddress(ethernet.macAddressIndex);
-  yield* setSizes(functional, controlInterface, parameters, agreement);
-  if (((functional.ncm?.capabilities ?? 0) & ncmCapabilityBits.ethernetFilter) !== 0) {
-    yield* setPacketFilter(controlInterface, { promiscuous: false, multicast: false });
-  }
+  yield* setUpData(functional, controlInterface, parameters, agreement);
+  // With data altsetting 0 the device goes back to what it was before all this.
+  const reselect = function* (): Procedure<void> {
+    requireCompleted('select data altsetting 0', yield* setInterface(dataInterface, 0));
+    yield* setFormat(functional, controlInterface, parameters, agreement);
+    yield* sleep(settleUs);
+    requireCompleted('select the data altsetting', yield* setInterface(dataInterface, dataAltSetting));
+    yield* setUpData(functional, controlInterface, parameters, agreement);
+  };
 
   const flags: DriverFlags = {
     sendZlp: has('send-zlp'),
@@ -93,6 +98,7 @@ export function* bindNcm(variant: NcmVariant, context: BindContext): Procedure<D
   const hooksOptions: NcmHooksOptions = {
     agreement,
     maxMtuBytes,
+    reselect,
     tx: {
       geometry: agreement.geometry,
       maxNtbBytes: agreement.txMaxBytes,
@@ -180,6 +186,19 @@ function* setFormat(
     yield* controlOut('class-interface', cdcRequests.setNtbFormat, format, controlInterface);
   }
   return withCrc;
+}
+
+/** What is set once the data altsetting is chosen. */
+function* setUpData(
+  functional: CdcFunctional,
+  controlInterface: number,
+  parameters: NtbParameters,
+  agreement: NcmAgreement,
+): Procedure<void> {
+  yield* setSizes(functional, controlInterface, parameters, agreement);
+  if (((functional.ncm?.capabilities ?? 0) & ncmCapabilityBits.ethernetFilter) !== 0) {
+    yield* setPacketFilter(controlInterface, { promiscuous: false, multicast: false });
+  }
 }
 
 /**

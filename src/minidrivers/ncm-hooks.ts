@@ -4,6 +4,7 @@ import { ncmCrcSignatures, ncmSignatures } from '../wire/ntb.ts';
 import { NtbReader, type NtbSink } from '../wire/ntb-reader.ts';
 import type { DriverHooks, DriverHost } from '../usbnet/minidriver.ts';
 import type { Packet } from '../usbnet/packet.ts';
+import type { Procedure } from '../usbnet/procedure.ts';
 import type { Transfer } from '../usbnet/transfer.ts';
 import type { NcmAgreement } from './ncm-agreement.ts';
 import { NcmTx, type NcmTxOptions } from './ncm-tx.ts';
@@ -14,6 +15,8 @@ export interface NcmHooksOptions {
   readonly agreement: NcmAgreement;
   readonly tx: NcmTxOptions;
   readonly maxMtuBytes: number;
+  /** Chooses the data altsetting anew, with all that the device forgets by it. */
+  readonly reselect: () => Procedure<void>;
 }
 
 /**
@@ -23,6 +26,7 @@ export interface NcmHooksOptions {
 export abstract class NcmHooks implements DriverHooks, NtbSink {
   protected readonly host: DriverHost;
   protected readonly tx: NcmTx;
+  readonly reselect: () => Procedure<void>;
   readonly #reader: NtbReader;
   readonly #crcSignature: number;
   readonly #maxMtuBytes: number;
@@ -39,6 +43,7 @@ export abstract class NcmHooks implements DriverHooks, NtbSink {
     const signature = ncmSignatures[format];
     const crcSignature = ncmCrcSignatures[format];
     this.host = host;
+    this.reselect = options.reselect;
     this.#maxMtuBytes = options.maxMtuBytes;
     this.#crcSignature = crcSignature;
     this.tx = new NcmTx(host, options.tx);

@@ -139,7 +139,9 @@ export class Codel {
   dequeue<P>(queue: CodelQueue<P>, parameters: CodelParameters, nowUs: number): P | undefined {
     let packet = queue.take();
     if (packet === undefined) {
-      // The time since when it has been above the target stands: the queue may have run empty for a moment only.
+      // A queue that has run empty is not above the target. (Linux before March 2026 forgot that, and dropped packets of
+      // flows that send seldom.)
+      this.#firstAboveTime = 0;
       this.#isDropping = false;
       return undefined;
     }

@@ -6,6 +6,7 @@ import { emptyQdiscStats, type Qdisc, type QdiscStats } from './qdisc.ts';
 export class Fifo implements Qdisc {
   readonly name = 'pfifo';
   readonly flows = Number.NaN;
+  onDrop: ((packet: Packet) => void) | undefined = undefined;
   readonly #queue: RingQueue<Packet>;
   readonly #stats: QdiscStats = emptyQdiscStats();
   #backlogBytes = 0;
@@ -50,7 +51,12 @@ export class Fifo implements Qdisc {
 
   purge(): number {
     const count = this.#queue.length;
-    for (let i = 0; i < count; i++) this.dequeue(0)?.release();
+    for (let i = 0; i < count; i++) {
+      const packet = this.dequeue(0);
+      if (packet === undefined) break;
+      this.onDrop?.(packet);
+      packet.release();
+    }
     return count;
   }
 }

@@ -91,6 +91,7 @@ class FlowList {
  */
 export class FqCodel implements Qdisc, CodelQueue<Packet> {
   readonly name = 'fq_codel';
+  onDrop: ((packet: Packet) => void) | undefined = undefined;
   readonly #settings: FqCodelSettings;
   readonly #parameters: CodelParameters;
   readonly #classify: FlowClassifier;
@@ -181,6 +182,7 @@ export class FqCodel implements Qdisc, CodelQueue<Packet> {
       bytes += packet.length;
       count++;
       if (packet === arrived) isKept = false;
+      else this.onDrop?.(packet);
       packet.release();
     } while (count < this.#settings.dropBatchPackets && bytes < threshold);
     flow.codel.addDrops(count);
@@ -248,6 +250,7 @@ export class FqCodel implements Qdisc, CodelQueue<Packet> {
         list.removeFirst();
         flow.isListed = false;
         for (let packet = this.#takeFrom(flow); packet !== undefined; packet = this.#takeFrom(flow)) {
+          this.onDrop?.(packet);
           packet.release();
         }
       }
@@ -274,6 +277,7 @@ export class FqCodel implements Qdisc, CodelQueue<Packet> {
 
   drop(packet: Packet): void {
     this.#stats.drops++;
+    this.onDrop?.(packet);
     packet.release();
   }
 }

@@ -13,6 +13,7 @@ export const defaultTxQueueLength = 1000;
 export class PfifoFast implements Qdisc {
   readonly name = 'pfifo_fast';
   readonly flows = Number.NaN;
+  onDrop: ((packet: Packet) => void) | undefined = undefined;
   readonly roomPackets: number;
   readonly #bands: readonly RingQueue<Packet>[];
   readonly #stats: QdiscStats = emptyQdiscStats();
@@ -68,6 +69,7 @@ export class PfifoFast implements Qdisc {
     for (;;) {
       const packet = this.dequeue(0);
       if (packet === undefined) return count;
+      this.onDrop?.(packet);
       packet.release();
     }
   }

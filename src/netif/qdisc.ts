@@ -34,6 +34,9 @@ export interface Qdisc {
   /** Packets that a flow of best effort may have waiting before the qdisc has no more room. */
   readonly roomPackets: number;
 
+  /** Is told of each packet that is dropped after it was taken, before it is released. */
+  onDrop: ((packet: Packet) => void) | undefined;
+
   /** False: the packet was dropped (and released). */
   enqueue(packet: Packet, nowUs: number): boolean;
   /** The next packet to be sent; on the way to it others may be dropped. */

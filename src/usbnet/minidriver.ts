@@ -126,6 +126,11 @@ export interface DriverHooks {
   /** Sets up the link anew after {@link DriverHost.linkChange}. True: there is one, and the carrier comes up with it. */
   linkReset?(): Procedure<boolean>;
   setRxMode?(mode: RxMode): Procedure<void>;
+  /**
+   * Chooses the altsetting of the data interface anew, with all that the device forgets by it, while nothing is in flight.
+   * Absent: the altsetting alone will do.
+   */
+  reselect?(): Procedure<void>;
   /** Transmission was stuck and has been cancelled. */
   recover?(nowUs: number): void;
   /** The driver sets the MTU by itself. False: refused. */

@@ -7,6 +7,7 @@ import type { DriverBinding, DriverHost, RxMode } from './minidriver.ts';
 import type { Packet } from './packet.ts';
 import { clearHalt, describeStatus, DriverError, type Procedure, sleep } from './procedure.ts';
 import { type ProcedureOutcome, type ProcedureRunner } from './procedure-runner.ts';
+import { type InterfaceStep, recoverInterface } from './recovery-procedures.ts';
 import { RxPath } from './rx-path.ts';
 import { type AccountingVariant, type Kevent, type UsbnetObserver, UsbnetState } from './state.ts';
 import type { UsbnetStats } from './stats.ts';
@@ -267,6 +268,12 @@ export class Usbnet implements TransportHandler {
     state.scheduleBottomHalf(nowUs);
     if (state.txHalt) this.#deferKevent('tx-halt', nowUs);
     state.driver.recover?.(nowUs);
+  }
+
+  /** Takes a step of the recovery ladder on the open interface; `done` gets whether it could be carried out. */
+  recover(step: InterfaceStep, nowUs: number, done: (outcome: Outcome, nowUs: number) => void): void {
+    const procedure = recoverInterface(this.#state, step, this.#rxMode, () => this.#runner.nowUs);
+    this.#runner.start(procedure, nowUs, done);
   }
 
   // ---- reports of the transport ----

@@ -52,6 +52,8 @@ export const run: Command<RunOptions> = async (context, options) => {
   let runs: readonly SessionPhase[] = [];
   const stopOnInterrupt = (): void => void session.stop();
   context.interrupted.addEventListener('abort', stopOnInterrupt);
+  // While the device was looked for, nobody listened.
+  if (context.interrupted.aborted) stopOnInterrupt();
   try {
     if (await isReady(session, context)) {
       runs = await session.run(plan);
@@ -205,7 +207,8 @@ export class Follower {
       return;
     }
     if (phases.length > 0) this.#output.line(phaseTable(phases));
-    if (ended.recording !== undefined) {
+    // A file that could not even be made has no size.
+    if (ended.recording !== undefined && ended.recording.sizeBytes > 0) {
       this.#output.note(`recorded in ${this.#session.recorder?.status.path ?? ended.recording.fileName}`);
     }
     for (const problem of ended.problems) {

@@ -92,6 +92,7 @@ export class DrivenDevice {
         },
         handlePacketDequeued: () => {},
         handlePacketSent: () => {},
+        handlePacketDropped: () => {},
       },
       log: silentLog,
       nowUs: this.clock.nowUs(),

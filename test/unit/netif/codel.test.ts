@@ -152,6 +152,17 @@ describe('CoDel', () => {
     expect(marked.marks).toEqual(dropped.drops);
   });
 
+  test('a flow that sends seldom is not above the target between its packets', () => {
+    const queue = new OldQueue();
+    const codel = new Codel();
+    for (let i = 1; i < 50; i++) {
+      // Each packet is late because of others, and is alone.
+      queue.left = 1;
+      run(codel, queue, i * 200_000, 100_000);
+    }
+    expect(queue.drops).toEqual([]);
+  });
+
   test('a queue that runs empty while it drops ends the dropping', () => {
     const queue = new OldQueue();
     const codel = new Codel();

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { Fifo } from '../../../src/netif/fifo.ts';
-import { FramePool } from './frames.ts';
+import { FramePool } from '../../harness/frame-pool.ts';
 
 test('first in, first out, whatever the priority; a full queue drops what arrives and gives it back', () => {
   const frames = new FramePool();

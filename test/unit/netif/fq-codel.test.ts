@@ -13,7 +13,7 @@ import {
 import type { Qdisc } from '../../../src/netif/qdisc.ts';
 import type { Packet } from '../../../src/usbnet/packet.ts';
 import { ipv4ChecksumIsGood, ipv4TypeOfService } from '../../../src/wire/ipv4.ts';
-import { FramePool } from './frames.ts';
+import { FramePool } from '../../harness/frame-pool.ts';
 
 const ect0 = 2;
 const ce = 3;

@@ -1,8 +1,8 @@
-import { type Packet, PacketPool } from '../../../src/usbnet/packet.ts';
-import { writeUint16Be } from '../../../src/wire/byte-order.ts';
-import { etherTypeIpv4, etherTypeIpv6, writeEthernet } from '../../../src/wire/ethernet.ts';
-import { ipProtocolUdp, writeIpv4 } from '../../../src/wire/ipv4.ts';
-import { writeUdp } from '../../../src/wire/udp.ts';
+import { type Packet, PacketPool } from '../../src/usbnet/packet.ts';
+import { writeUint16Be } from '../../src/wire/byte-order.ts';
+import { etherTypeIpv4, etherTypeIpv6, writeEthernet } from '../../src/wire/ethernet.ts';
+import { ipProtocolUdp, writeIpv4 } from '../../src/wire/ipv4.ts';
+import { writeUdp } from '../../src/wire/udp.ts';
 
 const destination = Uint8Array.of(2, 0, 0, 0, 0, 1);
 const source = Uint8Array.of(2, 0, 0, 0, 0, 2);
