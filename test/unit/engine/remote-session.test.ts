@@ -8,7 +8,7 @@ import { Engine } from '../../../src/engine/engine.ts';
 import { monotonicClock } from '../../../src/engine/monotonic-clock.ts';
 import { RemoteSource } from '../../../src/engine/remote-source.ts';
 import { startUsbipHost, type UsbipHost } from '../../../src/hosts/usbip/usbip-host.ts';
-import { catalogue } from '../../../src/sim/catalogue.ts';
+import { cdcCatalogue } from '../sim/sim-setup.ts';
 import type { SimPersonality } from '../../../src/sim/personality.ts';
 import { SimUsbipExports } from '../../../src/sim/usbip-exports.ts';
 import { importDevice } from '../../../src/transports/usbip-socket.ts';
@@ -20,7 +20,7 @@ afterEach(async () => {
   for (const close of closers.splice(0).toReversed()) await close();
 });
 
-async function serve(port = 0, devices: readonly SimPersonality[] = catalogue): Promise<UsbipHost> {
+async function serve(port = 0, devices: readonly SimPersonality[] = cdcCatalogue): Promise<UsbipHost> {
   const host = await startUsbipHost({
     exports: new SimUsbipExports(devices, 1),
     host: '127.0.0.1',
