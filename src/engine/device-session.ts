@@ -242,7 +242,7 @@ export class DeviceSession implements MeasurementObserver {
 
   /** Whoever ends the session meanwhile has to wait for it: only what is open can be given back. */
   async #open(): Promise<OpenedDevice> {
-    const opening = this.#options.open((error) => this.handleFailure(asAppError(error)));
+    const opening = this.#options.open((error) => this.handleFailure(asAppError(error)), this.#settings);
     this.#opening = opening.then(
       (opened) => {
         this.#opened = opened;
@@ -601,7 +601,7 @@ export class DeviceSession implements MeasurementObserver {
     await this.#sleep?.ended;
     if (this.#isFinishing()) return;
     const wait = new DeviceWait({
-      open: () => reopen.open((failure) => this.handleFailure(asAppError(failure))),
+      open: () => reopen.open((failure) => this.handleFailure(asAppError(failure)), this.#settings),
       onChange: reopen.onChange,
       limitMs:
         this.#interruption?.kind === 'unplug'

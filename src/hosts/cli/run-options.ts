@@ -31,6 +31,7 @@ export interface RunOptions {
   readonly out?: string;
   readonly tap?: string;
   /** Virtual devices: a TAP interface at the far end of the link, and the network namespace that it is moved to. */
+  readonly configuration?: number;
   readonly farTap?: string;
   readonly farNetns?: string;
   readonly address?: string;
@@ -193,6 +194,7 @@ export function settingsOf(options: RunOptions, scenario: Scenario): SessionSett
         : { mode: 'static', cidr: address, ...(gateway === undefined ? {} : { gateway }) },
     ...(target === undefined ? {} : { target }),
     sampleRateHz: options.sampleRate ?? base.sampleRateHz,
+    ...(options.configuration === undefined ? {} : { configuration: options.configuration }),
     ...(options.tap === undefined ? {} : { tap: options.tap }),
     ...(options.farTap === undefined ? {} : { farTap: options.farTap }),
     ...(options.farNetns === undefined ? {} : { farNamespace: options.farNetns }),
