@@ -367,6 +367,10 @@ class CdcNcmHooks implements DriverHooks, NtbSink {
     this.tx.drop();
   }
 
+  handleBrokenTx(): void {
+    this.tx.realign();
+  }
+
   /** NTB sizes do not follow the MTU. */
   changeMtu(mtuBytes: number): boolean {
     return mtuBytes <= this.#maxMtuBytes;

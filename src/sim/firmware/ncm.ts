@@ -200,7 +200,7 @@ class NcmSink implements OutSink {
   readonly #state: NtbState;
   readonly #block: Uint8Array;
   readonly #readers: Readonly<Record<NtbFormat, NtbReader>>;
-  /** Of the NTB so far, those included that are too many. */
+  /** Of the NTB so far. */
   #bytes = 0;
   /** Of the frames that were found in the NTB being taken apart. */
   #frameBytes = 0;
@@ -209,8 +209,7 @@ class NcmSink implements OutSink {
   constructor(network: () => CdcNetwork, state: NtbState, maxBytes: number) {
     this.#network = network;
     this.#state = state;
-    // One more, for the byte that ends the transfer of a host that does not send empty packets.
-    this.#block = new Uint8Array(maxBytes + 1);
+    this.#block = new Uint8Array(maxBytes);
     this.#readers = { ntb16: this.#makeReader('ntb16'), ntb32: this.#makeReader('ntb32') };
   }
 
@@ -229,12 +228,18 @@ class NcmSink implements OutSink {
   }
 
   receive(bytes: Uint8Array, offset: number, length: number, endOfMessage: boolean, nowUs: number): void {
-    const from = this.#bytes;
-    this.#bytes += length;
     this.#network().fifo.add(length);
-    if (this.#bytes <= this.#block.length) this.#block.set(bytes.subarray(offset, offset + length), from);
-    // A host does not end the transfer of an NTB that is as large as can be: there is nothing more to come.
-    if (endOfMessage || this.#bytes === this.#block.length - 1) this.#finish(nowUs);
+    const end = offset + length;
+    let from = offset;
+    do {
+      const taken = Math.min(end - from, this.#block.length - this.#bytes);
+      this.#block.set(bytes.subarray(from, from + taken), this.#bytes);
+      this.#bytes += taken;
+      from += taken;
+      // A host does not end the transfer of an NTB that is as large as can be: there is nothing more to come. If its
+      // beginning belongs to an NTB that was broken off, all that follows is out of step, as in a real device.
+      if (this.#bytes === this.#block.length || (from === end && endOfMessage)) this.#finish(nowUs);
+    } while (from < end);
   }
 
   #finish(nowUs: number): void {
@@ -246,8 +251,7 @@ class NcmSink implements OutSink {
     // The empty packet behind an NTB of full size.
     if (bytes === 0) return;
     network.counters.messagesFromHost++;
-    const result =
-      bytes > this.#block.length ? 'too-long' : this.#readers[this.#state.format].read(this.#block, 0, bytes);
+    const result = this.#readers[this.#state.format].read(this.#block, 0, bytes);
     if (result !== 'ok') network.counters.malformedFromHost++;
     network.discard(bytes - this.#frameBytes, nowUs);
   }
