@@ -12,6 +12,7 @@ import { usbClasses } from '../wire/cdc-class.ts';
 import type { Log } from '../base/log.ts';
 import type { DeviceSource, ListedDevice } from './device-source.ts';
 import { drive } from './drive.ts';
+import { linkProblems } from './link-problems.ts';
 import type { OpenedDevice } from './opened-device.ts';
 import { RealLoop } from './real-loop.ts';
 
@@ -120,6 +121,7 @@ function describe(
         message,
         ...(remedy === undefined ? {} : { remedy }),
       })),
+      ...linkProblems(usbDevice),
       ...recognitionProblems(usbDevice, match, recognitions),
     ],
   };
