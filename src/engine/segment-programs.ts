@@ -100,6 +100,8 @@ export class SegmentPrograms {
     this.#run('iperf3', phase, [
       `--client=${target}`,
       `--port=${load.port}`,
+      // What counts is the same for both: whole seconds.
+      `--omit=${Math.floor(phase.settleUs / 1e6)}`,
       `--time=${secondsOf(phase)}`,
       `--connect-timeout=${connectLimitMs}`,
       this.#streams ? '--json-stream' : '--json',
@@ -170,7 +172,7 @@ export class SegmentPrograms {
         if (running.name === 'iperf3') loadFailed = true;
       }
       if (running.name === 'iperf3') {
-        const report: IperfReport = readIperf(text);
+        const report: IperfReport = readIperf(text, phase.direction);
         iperf3 = report.summary;
         const problem = report.error ?? (report.summary === undefined ? running.ended?.lastError : undefined);
         if (problem !== undefined && problem !== '') {
@@ -205,8 +207,9 @@ export class SegmentPrograms {
   }
 }
 
+/** Of sending, without what is omitted. */
 function secondsOf(phase: ExperimentPhase): number {
-  return Math.max(1, Math.round((phase.durationUs - phase.tailUs) / 1e6));
+  return Math.max(1, Math.round((phase.durationUs - phase.tailUs) / 1e6) - Math.floor(phase.settleUs / 1e6));
 }
 
 function iperfLoad(phase: ExperimentPhase, load: ScenarioLoad): readonly string[] {
