@@ -124,7 +124,7 @@ export class SegmentPrograms {
       `--dscp=0x${(probe.priority ? priorityTos : 0).toString(16)}`,
       // To be found, and to end, within the segment's tail.
       '--timeouts=500ms,1s',
-      '--wait=3x1s',
+      '--wait=1s',
       // Nothing on standard output but the document.
       '-Q',
       '-o',
