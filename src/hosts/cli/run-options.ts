@@ -42,9 +42,9 @@ export interface RunOptions {
   readonly loadRate?: number;
   readonly loadPayload?: number;
   readonly pingInterval?: number;
-  readonly qdisc?: QdiscOption;
   /** Bytes that may be sent and received together. */
   readonly maxData?: number;
+  readonly qdisc?: QdiscOption;
   readonly limitMin?: number;
   readonly limitMax?: number;
   readonly holdTime?: number;
