@@ -20,7 +20,7 @@ import { DeviceWait } from './device-wait.ts';
 import type { MeasurementObserver, MeasurementPath } from './measurement-path.ts';
 import type { OpenDevice, OpenedDevice } from './opened-device.ts';
 import type { SessionLoop } from './session-loop.ts';
-import { loadOf, type SegmentLoad, settingsOfSegment } from './segment-settings.ts';
+import { settingsOfSegment } from './segment-settings.ts';
 import type { PhaseStart, SessionRecorder } from './session-recorder.ts';
 import { TelemetryContinuity } from './telemetry-continuity.ts';
 import { TelemetryFeed } from './telemetry-feed.ts';
@@ -65,8 +65,6 @@ export interface DeviceSessionOptions {
 
 /** Who has a part in the segments of a run, and is told of them. */
 export interface SegmentObserver {
-  /** Who loads it; our own generator if nobody says. */
-  loadOf?(phase: ExperimentPhase): SegmentLoad;
   /** It begins: its settings are set. Times of the telemetry. */
   handleStart?(phase: ExperimentPhase, timeUs: number): void;
   handleEnd?(run: SessionPhase): void;
@@ -285,7 +283,7 @@ export class DeviceSession implements MeasurementObserver {
     await new Promise<void>((resolve) => {
       const experiment = new Experiment(phases, {
         handlePhaseStart: (phase, nowUs) => {
-          this.#startPhase(phase, base, segments.loadOf?.(phase) ?? loadOf(phase, false), nowUs);
+          this.#startPhase(phase, base, nowUs);
           segments.handleStart?.(phase, nowUs - startUs);
         },
         handlePhaseEnd: ({ phase, startUs: fromUs, endUs }) => {
@@ -326,8 +324,8 @@ export class DeviceSession implements MeasurementObserver {
     if (!experiment.running) loop.run((nowUs) => experiment.start(nowUs));
   }
 
-  #startPhase(phase: ExperimentPhase, base: SessionSettings, by: SegmentLoad, nowUs: number): void {
-    const changes = settingsOfSegment(phase, base, this.#settings, by);
+  #startPhase(phase: ExperimentPhase, base: SessionSettings, nowUs: number): void {
+    const changes = settingsOfSegment(phase, base, this.#settings);
     const path = this.#path;
     // A lost device gets them when it is back.
     if (path === undefined) this.#settings = changedSettings(this.#settings, changes);
@@ -337,7 +335,7 @@ export class DeviceSession implements MeasurementObserver {
     const start: PhaseStart = {
       name: phase.name,
       bqlEnabled: phase.bql === 'on',
-      loadEnabled: by !== 'none',
+      loadEnabled: phase.by !== 'none',
       loadRateBitsPerSecond: this.#settings.load.rateBitsPerSecond,
       startUs: timeUs,
       settleUs: phase.settleUs,

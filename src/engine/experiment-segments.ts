@@ -1,19 +1,41 @@
+import { type ExperimentPhase, loadNotes, type SegmentLoad } from '../probes/experiment.ts';
 import type { Direction } from '../probes/scenario.ts';
-import type { ExperimentPhase } from '../probes/experiment.ts';
 import type { PhaseCollector, PhaseStatistics, Stretch } from './phase-statistics.ts';
-import type { SegmentLoad } from './segment-settings.ts';
+
+/** What a stock iperf3 said of a segment at its end; null where it did not. */
+export interface IperfSummary {
+  readonly upBitsPerSecond: number | null;
+  readonly downBitsPerSecond: number | null;
+  /** Of UDP, as the receiving end counted. */
+  readonly lostPercent: number | null;
+  /** Of TCP, as the sending end counted. */
+  readonly retransmits: number | null;
+}
+
+/** What a stock irtt client said of a segment; one-way delays are no better than the two clocks agree. */
+export interface IrttSummary {
+  readonly sent: number;
+  readonly received: number;
+  readonly rttP50Us: number | null;
+  readonly rttP95Us: number | null;
+  readonly rttP99Us: number | null;
+  readonly upDelayP50Us: number | null;
+  readonly downDelayP50Us: number | null;
+  readonly upLossPercent: number | null;
+  readonly downLossPercent: number | null;
+}
 
 /** A segment as it was carried out, at times of the telemetry. */
 export interface SegmentRun {
   readonly phase: ExperimentPhase;
   readonly startUs: number;
   readonly endUs: number;
-  /** Who loaded it. */
-  readonly load: SegmentLoad;
   /** What became of it that its numbers do not tell: a server that vanished, an end before its time. */
   readonly notes: readonly string[];
   /** False: it says nothing about its arm, and no comparison takes it in. */
   readonly counts: boolean;
+  readonly iperf3?: IperfSummary;
+  readonly irtt?: IrttSummary;
 }
 
 /** What one segment measured. */
@@ -24,14 +46,17 @@ export interface ExperimentSegment extends PhaseStatistics {
   readonly arm: string;
   readonly pair: number;
   readonly direction: Direction;
+  /** Who loaded it. */
   readonly load: SegmentLoad;
-  /** The counted part: from after settling to the end. */
+  /** The counted part: after settling, before other programs tell what they know. */
   readonly fromUs: number;
   readonly toUs: number;
   /** There was always something to send; it says little of a queue if not. */
   readonly loadReachedLimit: boolean;
   readonly counts: boolean;
   readonly notes: readonly string[];
+  readonly iperf3?: IperfSummary;
+  readonly irtt?: IrttSummary;
 }
 
 /** The segments with the same arm and direction, together. */
@@ -42,14 +67,32 @@ export interface ExperimentArm extends PhaseStatistics {
   readonly segments: number;
 }
 
+/** Times are sums: that much less is no earlier end. */
+const toleranceUs = 1000;
+
+/** A segment as it ended, and whether that counts. @param more what is to be told of it beside */
+export function segmentRun(
+  run: Pick<SegmentRun, 'phase' | 'startUs' | 'endUs'>,
+  more: readonly string[],
+): SegmentRun {
+  const { phase, startUs, endUs } = run;
+  const isShort = endUs - startUs < phase.durationUs - phase.tailUs - toleranceUs;
+  return {
+    ...run,
+    notes: [...loadNotes(phase), ...(isShort ? ['it ended before its time'] : []), ...more],
+    counts: !isShort && (phase.kind === 'idle' || phase.by !== 'none'),
+  };
+}
+
 /** The part of a segment that counts. */
 export function countedOf({ phase, startUs, endUs }: SegmentRun): Stretch {
-  return { fromUs: Math.min(startUs + phase.settleUs, endUs), toUs: endUs };
+  const toUs = Math.min(endUs, startUs + phase.durationUs - phase.tailUs);
+  return { fromUs: Math.min(startUs + phase.settleUs, toUs), toUs };
 }
 
 export function segmentOf(run: SegmentRun, collector: PhaseCollector): ExperimentSegment {
   const counted = countedOf(run);
-  const { name, kind, bql, arm, pair, direction } = run.phase;
+  const { name, kind, bql, arm, pair, direction, by } = run.phase;
   return {
     name,
     kind,
@@ -57,12 +100,14 @@ export function segmentOf(run: SegmentRun, collector: PhaseCollector): Experimen
     arm,
     pair,
     direction,
-    load: run.load,
+    load: by,
     ...counted,
     loadReachedLimit: reachedLimit(run, collector, counted),
     counts: run.counts,
     notes: run.notes,
     ...collector.statistics(counted),
+    ...(run.iperf3 === undefined ? {} : { iperf3: run.iperf3 }),
+    ...(run.irtt === undefined ? {} : { irtt: run.irtt }),
   };
 }
 

@@ -83,9 +83,14 @@ export class PhaseCollector {
     };
   }
 
-  /** The round trips of the probes that were due in the stretch and answered, in the order of their fates. */
-  roundTripsUs(stretch: Stretch): Float64Array {
-    const rtts = column(this.#probesOf(stretch), probeIndex.rttUs);
+  /** The round trips of the probes that were due in the stretches and answered, in the order of being due. */
+  roundTripsUs(...stretches: readonly Stretch[]): Float64Array {
+    const probes = stretches.flatMap((stretch) => this.#probesOf(stretch));
+    const timeOf = (row: Float64Array): number => row[probeIndex.timeUs] ?? 0;
+    const rtts = column(
+      probes.toSorted((a, b) => timeOf(a) - timeOf(b)),
+      probeIndex.rttUs,
+    );
     return Float64Array.from(rtts.filter((rtt) => !Number.isNaN(rtt)));
   }
 

@@ -6,26 +6,11 @@ import {
   type PingSettings,
   type SessionSettings,
 } from '../contract/settings.ts';
-import type { ExperimentPhase } from '../probes/experiment.ts';
+import type { ExperimentPhase, SegmentLoad } from '../probes/experiment.ts';
 import type { Scenario } from '../probes/scenario.ts';
 
 /** pfifo_fast's first band. */
 const priorityTos = 0x10;
-
-/** Who loads a segment. `none`: nobody, and then it is idle or was left out. */
-export type SegmentLoad = 'none' | 'udp' | 'iperf3-udp' | 'iperf3-tcp';
-
-/**
- * Who loads a segment, here.
- * @param programs whether programs of the host can use the device (a TAP interface)
- */
-export function loadOf(phase: ExperimentPhase, programs: boolean): SegmentLoad {
-  if (phase.kind === 'idle') return 'none';
-  const { load } = phase.settings;
-  if (load === undefined || load.generator === 'udp') return 'udp';
-  if (programs) return load.generator;
-  return load.withoutTap === 'udp' ? 'udp' : 'none';
-}
 
 const limitNames = ['limitMinBytes', 'limitMaxBytes', 'holdTimeMs'] as const;
 
@@ -39,8 +24,8 @@ export function settingsOfSegment(
   phase: ExperimentPhase,
   base: SessionSettings,
   now: SessionSettings,
-  by: SegmentLoad,
 ): LiveSettings {
+  const { by } = phase;
   const { bql } = phase.settings;
   const limits = limitNames
     .map((name) => [name, bql[name] ?? base.bql[name]] as const)
@@ -69,14 +54,6 @@ function download(
   const enabled = by === 'udp' && (phase.direction === 'down' || phase.direction === 'both');
   if (load === undefined) return { ...base, enabled };
   return { enabled, rateBitsPerSecond: load.downRateBitsPerSecond, payloadBytes: load.payloadBytes };
-}
-
-/** What is to be told of a segment's load: that it is not the one that the scenario has. */
-export function notesOf(phase: ExperimentPhase, by: SegmentLoad): readonly string[] {
-  const wanted = phase.settings.load?.generator ?? 'udp';
-  if (phase.kind === 'idle' || wanted === by) return [];
-  const reason = `${wanted} needs a TAP interface, and there is none`;
-  return [by === 'udp' ? `loaded with our own UDP: ${reason}` : `not run: ${reason}`];
 }
 
 /** The ping that a scenario's results are about: the first of its icmp probes. */

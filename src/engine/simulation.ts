@@ -1,44 +1,32 @@
 import { AppError } from '../base/errors.ts';
 import { VirtualClock } from '../base/virtual-clock.ts';
 import { silentLog } from '../base/log.ts';
+import type { ExperimentVerdict } from '../contract/experiment.ts';
 import type { Problem } from '../contract/problem.ts';
 import { defaultSessionSettings, type SessionSettings } from '../contract/settings.ts';
 import { type DataVolume, dataVolume } from '../probes/data-volume.ts';
-import { Experiment, type ExperimentPhase, planExperiment } from '../probes/experiment.ts';
+import { Experiment, loadNotes, planExperiment } from '../probes/experiment.ts';
 import type { Scenario, ScenarioModel } from '../probes/scenario.ts';
 import { createSimDevice } from '../sim/create-sim-device.ts';
 import { findPersonality } from '../sim/catalogue.ts';
 import type { SimPersonality } from '../sim/personality.ts';
 import { TraceHash } from '../sim/trace-hash.ts';
+import { cappedWords, DataMeter } from './data-meter.ts';
 import { DataPath } from './data-path.ts';
 import { endOfBurst } from './drive.ts';
 import { noLag } from './event-loop-lag.ts';
-import {
-  armsOf,
-  type ExperimentArm,
-  type ExperimentSegment,
-  segmentOf,
-  type SegmentRun,
-} from './experiment-segments.ts';
+import { type ExperimentOutcome, outcomeOf } from './experiment-outcome.ts';
+import { segmentRun, type SegmentRun } from './experiment-segments.ts';
 import type { MeasurementObserver } from './measurement-path.ts';
-import { loadOf, notesOf, pingOfScenario, settingsOfSegment } from './segment-settings.ts';
+import { verdictOf } from './verdict-words.ts';
+import { pingOfScenario, settingsOfSegment } from './segment-settings.ts';
 import { matchOf } from './sim-source.ts';
-import { PhaseCollector, type PhaseStatistics } from './phase-statistics.ts';
+import { PhaseCollector } from './phase-statistics.ts';
 
 /** A virtual device that needs longer than this from plugging in to measuring has a fault. */
 const readyLimitUs = 30_000_000;
 
-/** What a run of a scenario on a virtual device gave. */
-export interface SimulationOutcome {
-  /** Without load, before and after; null if the scenario has no such part. */
-  readonly idle: PhaseStatistics | null;
-  readonly idleAfter: PhaseStatistics | null;
-  readonly segments: readonly ExperimentSegment[];
-  /** Segments of the same arm and direction together. */
-  readonly arms: readonly ExperimentArm[];
-}
-
-export interface SimulationResult extends SimulationOutcome {
+export interface SimulationResult extends ExperimentOutcome {
   readonly scenario: string;
   readonly description: string;
   readonly device: string;
@@ -53,9 +41,15 @@ export interface SimulationResult extends SimulationOutcome {
   /** The same without what was fitted; null if nothing was. */
   readonly uncalibrated: UncalibratedResult | null;
   readonly plannedData: DataVolume;
+  /** Sent and received by the frames' bytes. */
+  readonly dataBytes: number;
+  /** What is to be told of the run: parts that cannot be run in simulation, an end at the cap on data. */
+  readonly notes: readonly string[];
+  readonly verdict: ExperimentVerdict;
 }
 
-export interface UncalibratedResult extends SimulationOutcome {
+export interface UncalibratedResult extends ExperimentOutcome {
+  /** What the model is without the fit. */
   readonly description: string;
   readonly model: Readonly<Record<string, string | number>>;
 }
@@ -63,6 +57,9 @@ export interface UncalibratedResult extends SimulationOutcome {
 /** Collects what a data path reports; nothing else is wanted of it here. */
 class Collector implements MeasurementObserver {
   readonly rows = new PhaseCollector();
+  readonly data = new DataMeter();
+  /** Told the bytes so far, after each sample. */
+  handleData: (bytes: number) => void = () => {};
   measuring = false;
   failure: AppError | undefined;
 
@@ -73,6 +70,8 @@ class Collector implements MeasurementObserver {
   handleSettings(): void {}
   handleSample(row: Float64Array): void {
     this.rows.addSample(row);
+    this.data.addSample(row);
+    this.handleData(this.data.bytes);
   }
   handleProbe(row: Float64Array): void {
     this.rows.addProbe(row);
@@ -113,7 +112,7 @@ export function simulate(scenario: Scenario): SimulationResult {
   }
   const modelled = withModel(personality, scenario.model);
   const run = runOnce(scenario, modelled, deviceId);
-  const { link } = modelled;
+  const plan = planExperiment(scenario);
   return {
     scenario: scenario.name,
     description: scenario.description,
@@ -124,8 +123,11 @@ export function simulate(scenario: Scenario): SimulationResult {
     model: describeModel(modelled),
     calibration: scenario.calibration ?? null,
     ...run.outcome,
+    verdict: run.verdict,
     uncalibrated: withoutFit(scenario, modelled, deviceId),
-    plannedData: dataVolume(scenario, planExperiment(scenario), link),
+    plannedData: dataVolume(scenario, plan, modelled.link),
+    dataBytes: Math.round(run.dataBytes),
+    notes: [...run.notes, ...new Set(plan.flatMap((phase) => loadNotes(phase)))],
   };
 }
 
@@ -163,15 +165,16 @@ function withModel(personality: SimPersonality, model: ScenarioModel): SimPerson
   };
 }
 
-function runOnce(
-  scenario: Scenario,
-  personality: SimPersonality,
-  deviceId: string,
-): {
-  readonly outcome: SimulationOutcome;
+interface FinishedRun {
+  readonly outcome: ExperimentOutcome;
+  readonly verdict: ExperimentVerdict;
+  readonly notes: readonly string[];
+  readonly dataBytes: number;
   readonly simulatedSeconds: number;
   readonly traceHash: string;
-} {
+}
+
+function runOnce(scenario: Scenario, personality: SimPersonality, deviceId: string): FinishedRun {
   const clock = new VirtualClock(0);
   const hash = new TraceHash();
   const device = createSimDevice(personality, { seed: scenario.seed, nowUs: 0, observer: hash });
@@ -198,25 +201,18 @@ function runOnce(
   if (collector.failure !== undefined) throw collector.failure;
   if (!collector.measuring) throw new AppError('timed-out', `${deviceId} did not get ready`);
 
-  const runs = runSegments(clock, path, planExperiment(scenario));
+  const { runs, notes } = runSegments(clock, path, scenario, collector);
   // The last probes are still on their way.
   clock.runUntil(clock.nowUs() + defaultSessionSettings.ping.timeoutMs * 1000);
   if (collector.failure !== undefined) throw collector.failure;
+  const outcome = outcomeOf(scenario, runs, collector.rows);
   return {
-    outcome: outcomeOf(runs, collector.rows),
+    outcome,
+    verdict: verdictOf(scenario, outcome, runs, collector.rows),
+    notes,
+    dataBytes: collector.data.bytes,
     simulatedSeconds: clock.nowUs() / 1e6,
     traceHash: hash.value.toString(16).padStart(8, '0'),
-  };
-}
-
-function outcomeOf(runs: readonly SegmentRun[], rows: PhaseCollector): SimulationOutcome {
-  const segments = runs.map((run) => segmentOf(run, rows));
-  const unpaired = segments.filter(({ pair }) => pair === 0);
-  return {
-    idle: unpaired.find(({ name }) => name === 'idle') ?? null,
-    idleAfter: unpaired.find(({ name }) => name !== 'idle') ?? null,
-    segments: segments.filter(({ pair }) => pair > 0),
-    arms: armsOf(runs, rows),
   };
 }
 
@@ -229,30 +225,32 @@ function advanceUntil(clock: VirtualClock, limitUs: number, condition: () => boo
 function runSegments(
   clock: VirtualClock,
   path: DataPath,
-  phases: readonly ExperimentPhase[],
-): readonly SegmentRun[] {
+  scenario: Scenario,
+  collector: Collector,
+): { readonly runs: readonly SegmentRun[]; readonly notes: readonly string[] } {
   const runs: SegmentRun[] = [];
+  const notes: string[] = [];
   const base = path.settings;
-  const experiment = new Experiment(phases, {
-    handlePhaseStart: (phase, nowUs) =>
-      path.configure(settingsOfSegment(phase, base, path.settings, loadOf(phase, false)), nowUs),
-    handlePhaseEnd: (run) => {
-      const load = loadOf(run.phase, false);
-      const isLoaded = run.phase.kind === 'idle' || load !== 'none';
-      const notes = notesOf(run.phase, load);
-      runs.push({ ...run, load, notes, counts: isLoaded });
-    },
+  const experiment = new Experiment(planExperiment(scenario), {
+    handlePhaseStart: (phase, nowUs) => path.configure(settingsOfSegment(phase, base, path.settings), nowUs),
+    handlePhaseEnd: (run) => runs.push(segmentRun(run, [])),
     handleExperimentEnd: (nowUs) =>
       path.configure(
         { load: { enabled: false }, download: { enabled: false }, ping: { enabled: false } },
         nowUs,
       ),
   });
+  const { maxDataBytes = Number.POSITIVE_INFINITY } = scenario;
+  collector.handleData = (bytes) => {
+    if (bytes < maxDataBytes || !experiment.running) return;
+    notes.push(cappedWords(maxDataBytes));
+    experiment.stop(clock.nowUs());
+  };
   clock.add(experiment);
   experiment.start(clock.nowUs());
   clock.runUntil(clock.nowUs() + experiment.durationUs);
   clock.remove(experiment);
-  return runs;
+  return { runs, notes };
 }
 
 /** The modelled device and link in numbers, units in their names. */

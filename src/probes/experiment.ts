@@ -1,6 +1,6 @@
 import { neverUs, type Polled } from '../base/clock.ts';
 import { Random } from '../base/random.ts';
-import type { Direction, Scenario, ScenarioArm, ScenarioLoad } from './scenario.ts';
+import type { Direction, Generator, Scenario, ScenarioArm, ScenarioLoad } from './scenario.ts';
 
 /** What a stretch of an experiment is to be set to; what is left out is as the session has it. */
 export interface SegmentSettings {
@@ -9,6 +9,9 @@ export interface SegmentSettings {
   /** Undefined: our own UDP upwards as the session has it set. */
   readonly load: ScenarioLoad | undefined;
 }
+
+/** Who loads a segment. `none`: nobody, and then it is idle or was left out. */
+export type SegmentLoad = 'none' | Generator;
 
 /** One stretch of an experiment: a segment. */
 export interface ExperimentPhase {
@@ -22,12 +25,18 @@ export interface ExperimentPhase {
   readonly pair: number;
   readonly direction: Direction;
   readonly settings: SegmentSettings;
+  /** Who loads it, here. */
+  readonly by: SegmentLoad;
   readonly durationUs: number;
   /** Not counted at its start. */
   readonly settleUs: number;
+  /** Not counted at its end: other programs have sent, and tell what they know. */
+  readonly tailUs: number;
 }
 
 const secondUs = 1e6;
+/** What iperf3 and irtt need to end, over a queue of half a second. */
+const programTailUs = 2 * secondUs;
 
 /** The arm that idle segments before and after everything count to. */
 export const idleArm = 'idle';
@@ -35,49 +44,81 @@ export const idleArm = 'idle';
 /**
  * The segments of a scenario, in order. Within each repeat every phase is run with every arm, one right after the other,
  * so that what changes slowly is the same for both. Idle segments before and after run under the first arm's settings.
+ * @param programs whether programs of the host can use the device (a TAP interface), and are there
  */
-export function planExperiment(scenario: Scenario): readonly ExperimentPhase[] {
+export function planExperiment(scenario: Scenario, programs = false): readonly ExperimentPhase[] {
   const [first] = scenario.arms;
   if (first === undefined) return [];
-  const idle = (name: string, seconds: number): readonly ExperimentPhase[] => {
+  const idle = (name: string, seconds: number, settleSeconds: number): readonly ExperimentPhase[] => {
     if (seconds === 0) return [];
-    const phase = segmentOf(name, first, { direction: 'idle', seconds, settleSeconds: 0 }, 0, scenario);
+    const phase = segmentOf(
+      { name, arm: first, phase: { direction: 'idle', seconds, settleSeconds }, pair: 0, programs },
+      scenario,
+    );
     return [{ ...phase, arm: idleArm }];
   };
   const random = new Random(scenario.seed);
-  const phases: ExperimentPhase[] = [...idle('idle', scenario.idleBeforeSeconds)];
+  const phases: ExperimentPhase[] = [...idle('idle', scenario.idleBeforeSeconds, 0)];
   for (let pair = 1; pair <= scenario.repeats; pair++) {
     const arms = ordered(scenario.arms, scenario.order, pair, random);
     for (const phase of scenario.phases) {
       const suffix = scenario.phases.length > 1 ? `, ${phase.direction}` : '';
       for (const arm of arms) {
-        phases.push(segmentOf(`${arm.name} ${pair}${suffix}`, arm, phase, pair, scenario));
+        const name = `${arm.name} ${pair}${suffix}`;
+        phases.push(segmentOf({ name, arm, phase, pair, programs }, scenario));
       }
     }
   }
-  return [...phases, ...idle('idle after', scenario.idleAfterSeconds)];
+  return [...phases, ...idle('idle after', scenario.idleAfterSeconds, scenario.settleSeconds)];
 }
 
 function segmentOf(
-  name: string,
-  arm: ScenarioArm,
-  phase: Scenario['phases'][number],
-  pair: number,
+  what: {
+    readonly name: string;
+    readonly arm: ScenarioArm;
+    readonly phase: Scenario['phases'][number];
+    readonly pair: number;
+    readonly programs: boolean;
+  },
   scenario: Scenario,
 ): ExperimentPhase {
-  const { direction, seconds } = phase;
+  const { name, arm, phase, pair, programs } = what;
+  const { direction } = phase;
+  const load = phase.load ?? scenario.load;
+  const kind = direction === 'idle' ? 'idle' : 'load';
+  const by = kind === 'idle' ? 'none' : generatorHere(load, programs);
+  const byProgram = by === 'iperf3-tcp' || by === 'iperf3-udp';
+  const hasPrograms = byProgram || (programs && scenario.probes.some((probe) => probe.kind === 'irtt'));
+  // iperf3 knows whole seconds only.
+  const seconds = byProgram ? Math.ceil(phase.seconds) : phase.seconds;
   const settleSeconds = phase.settleSeconds ?? scenario.settleSeconds;
+  const tailUs = hasPrograms ? programTailUs : 0;
   return {
     name,
-    kind: direction === 'idle' ? 'idle' : 'load',
+    kind,
     bql: arm.bql.enabled ? 'on' : 'off',
     arm: arm.name,
     pair,
     direction,
-    settings: { bql: arm.bql, qdisc: arm.qdisc, load: phase.load ?? scenario.load },
-    durationUs: seconds * secondUs,
+    settings: { bql: arm.bql, qdisc: arm.qdisc, load },
+    by,
+    durationUs: seconds * secondUs + tailUs,
     settleUs: Math.min(settleSeconds, seconds / 2) * secondUs,
+    tailUs,
   };
+}
+
+function generatorHere(load: ScenarioLoad, programs: boolean): SegmentLoad {
+  if (load.generator === 'udp' || programs) return load.generator;
+  return load.withoutTap === 'udp' ? 'udp' : 'none';
+}
+
+/** What is to be told of a segment's load: that it is not the one that the scenario has. */
+export function loadNotes(phase: ExperimentPhase): readonly string[] {
+  const wanted = phase.settings.load?.generator ?? 'udp';
+  if (phase.kind === 'idle' || wanted === phase.by) return [];
+  const reason = `${wanted} needs a TAP interface, and there is none`;
+  return [phase.by === 'udp' ? `loaded with our own UDP: ${reason}` : `not run: ${reason}`];
 }
 
 function ordered(

@@ -17,7 +17,7 @@ import { bitRate, byteCount, limitBytes, numberWithin, type RunOptions, wholeNum
 import { serve } from './serve.ts';
 import { serveUsbip, type ServeUsbipOptions } from './serve-usbip.ts';
 import { sessions } from './sessions.ts';
-import { simulate } from './simulate.ts';
+import { simulate, type SimulateOptions } from './simulate.ts';
 
 /** A second signal means that waiting any longer is not wanted. */
 const signals = ['SIGINT', 'SIGTERM'] as const;
@@ -169,8 +169,9 @@ function createProgram(context: CommandContext, setExitCode: (exitCode: number) 
     .command('simulate')
     .description('run a scenario on a virtual device in virtual time')
     .requiredOption('--scenario <name or file>', 'what to do')
+    .option('--max-data <bytes>', 'end the run before more is sent and received, like 200MB', byteCount)
     .addOption(json)
-    .action((options: { scenario: string; json: boolean }) => act(simulate, options));
+    .action((options: SimulateOptions) => act(simulate, options));
 
   program
     .command('sessions')
