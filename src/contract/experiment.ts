@@ -41,10 +41,23 @@ export const armResultSchema = z.object({
 });
 export type ArmResult = z.infer<typeof armResultSchema>;
 
+/** What one arm is worth on scales that others use too, with the thresholds and the method. */
+export const armScoreSchema = z.object({
+  arm: z.string(),
+  /** Bufferbloat, A+ to F; null: something for it was not measured. */
+  grade: z.string().nullable(),
+  gradeMethod: z.string(),
+  meanIncreaseUs: z.number().nullable(),
+  roundTripsPerMinute: z.number().nullable(),
+  rating: z.string().nullable(),
+  confidence: z.string().nullable(),
+  roundTripsPerMinuteMethod: z.string(),
+});
+
 /** What an experiment came to. */
 export const experimentVerdictSchema = z.object({
-  /** False: "not enough data", and the sentence says what would be enough. */
-  conclusive: z.boolean(),
+  /** With `not enough data` the sentence says what would be enough. */
+  kind: z.enum(['improved', 'worsened', 'no difference', 'not enough data']),
   /** One sentence with numbers. */
   sentence: z.string(),
   /** What limits the numbers, one sentence each. */
@@ -52,6 +65,7 @@ export const experimentVerdictSchema = z.object({
   calibration: z.string().optional(),
   /** The scenario's own criteria. */
   criteria: z.array(z.object({ text: z.string(), passed: z.boolean() })),
+  scores: z.array(armScoreSchema),
   /** Idle first, then the arms in the scenario's order. */
   arms: z.array(armResultSchema),
 });

@@ -94,6 +94,16 @@ export class PhaseCollector {
     return Float64Array.from(rtts.filter((rtt) => !Number.isNaN(rtt)));
   }
 
+  /** Probes that were sent more than `lateUs` later than they were due. */
+  lateProbes(stretch: Stretch, lateUs: number): number {
+    return this.#probesOf(stretch).filter((row) => (row[probeIndex.lateUs] ?? 0) > lateUs).length;
+  }
+
+  /** The spread of a column of the samples. */
+  spreadOf(index: number, ...stretches: readonly Stretch[]): Spread {
+    return spread(stretches.flatMap((stretch) => column(this.#samplesOf(stretch), index)));
+  }
+
   /** Whether there was always something to send: the queue was stopped, or had more in it than passes through. */
   wasBusy(stretch: Stretch): boolean {
     const samples = this.#samplesOf(stretch);

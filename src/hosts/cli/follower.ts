@@ -80,7 +80,7 @@ export class Follower {
   /** What was measured in segments that nobody else reduces. */
   outcomeOf(runs: readonly SessionPhase[]): ExperimentOutcome {
     return outcomeOf(
-      { pass: [] },
+      { pass: [], arms: [], probes: [] },
       runs.map((run) => segmentRun(run, [])),
       this.#collector,
     );
