@@ -98,7 +98,7 @@ export class AppStore {
       deviceId,
       address: settings.address,
       ...(settings.target === undefined ? {} : { target: settings.target }),
-      settings: { bql: settings.bql, load: settings.load, ping: settings.ping },
+      settings: { bql: settings.bql, qdisc: settings.qdisc, load: settings.load, ping: settings.ping },
       sampleRateHz: settings.sampleRateHz,
       record,
     });

@@ -46,6 +46,7 @@ function merge(settings: SessionSettings, live: LiveSettings): SessionSettings {
   return {
     ...settings,
     bql: { ...settings.bql, ...defined(live.bql) },
+    qdisc: { ...settings.qdisc, ...defined(live.qdisc) },
     load: { ...settings.load, ...defined(live.load) },
     ping: { ...settings.ping, ...defined(live.ping) },
   };

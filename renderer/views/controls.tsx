@@ -3,12 +3,16 @@ import {
   type BqlSettings,
   type LoadSettings,
   maxLimitBytes,
+  type QdiscKind,
+  qdiscKinds,
+  type QdiscSettings,
   type SessionSettings,
 } from '../../src/contract/settings.ts';
 import { useApp } from '../app-context.ts';
 import { settingsKey } from '../store/app-store.ts';
 import { type DeviceEntry, isLive } from '../store/device-entry.ts';
 import { NumberField } from '../ui/number-field.tsx';
+import { SelectField } from '../ui/select-field.tsx';
 import { Switch } from '../ui/switch.tsx';
 import { Failure } from './problem-list.tsx';
 import { StartOptions } from './start-options.tsx';
@@ -18,7 +22,7 @@ export function Controls({ entry }: { readonly entry: DeviceEntry }) {
   const { store } = useApp();
   const { device, session } = entry;
   const settings: SessionSettings = isLive(session) ? session.settings : store.drafts.of(device.id).settings;
-  const { bql, load, ping } = settings;
+  const { bql, qdisc, load, ping } = settings;
   const isObserved = device.mode === 'observe';
   const bqlWords = whyNoBql(entry);
   return (
@@ -26,6 +30,7 @@ export function Controls({ entry }: { readonly entry: DeviceEntry }) {
       <Failure error={store.failures.value.get(settingsKey(device.id))} />
       {isLive(session) ? null : <StartOptions device={device} />}
       {bqlWords === undefined ? <BqlControls entry={entry} bql={bql} /> : <p class="quiet">{bqlWords}</p>}
+      {isObserved ? null : <QdiscControls entry={entry} qdisc={qdisc} />}
       {isObserved ? (
         <p class="quiet">
           No load is made here: what other programs send through {device.netdev ?? device.name} is what fills
@@ -113,6 +118,59 @@ function BqlControls({ entry, bql }: { readonly entry: DeviceEntry; readonly bql
         whole
         onChange={(holdTimeMs) => void store.configure(entry, { bql: { holdTimeMs } })}
       />
+    </div>
+  );
+}
+
+const qdiscChoices = qdiscKinds.map((kind) => ({ value: kind, label: kind }));
+const qdiscHints: Readonly<Record<QdiscKind, string>> = {
+  pfifo_fast: 'Three bands by priority, each first in, first out: Linux’s own choice where no other is set.',
+  fq_codel:
+    'A queue for each flow, in turns, each kept short by dropping or marking: the default of most distributions.',
+  pfifo: 'One queue, first in, first out: no packet overtakes another.',
+};
+
+function QdiscControls({ entry, qdisc }: { readonly entry: DeviceEntry; readonly qdisc: QdiscSettings }) {
+  const { store } = useApp();
+  const configure = (changes: Partial<QdiscSettings>): void =>
+    void store.configure(entry, { qdisc: changes });
+  return (
+    <div class="control-group">
+      <SelectField
+        label="Qdisc"
+        hint={`The queueing discipline above the driver. ${qdiscHints[qdisc.kind]} What waits is dropped when it is changed.`}
+        choices={qdiscChoices}
+        value={qdisc.kind}
+        onChoose={(kind) => configure({ kind })}
+      />
+      {qdisc.kind === 'fq_codel' ? (
+        <>
+          <Switch
+            label="ECN"
+            hint="Packets of senders that speak ECN are marked in place of being dropped."
+            on={qdisc.ecn}
+            onToggle={(ecn) => configure({ ecn })}
+          />
+          <NumberField
+            label="target"
+            unit="ms"
+            hint="The wait that each flow’s queue may always have."
+            value={qdisc.targetUs / 1000}
+            min={0}
+            max={10_000}
+            onChange={(targetMs) => configure({ targetUs: Math.round(targetMs * 1000) })}
+          />
+          <NumberField
+            label="interval"
+            unit="ms"
+            hint="For so long a queue must have been above the target before anything is dropped: the slowest usual round trip."
+            value={qdisc.intervalUs / 1000}
+            min={0.001}
+            max={60_000}
+            onChange={(intervalMs) => configure({ intervalUs: Math.round(intervalMs * 1000) })}
+          />
+        </>
+      ) : null}
     </div>
   );
 }

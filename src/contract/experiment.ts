@@ -24,8 +24,7 @@ export type ScenarioSummary = z.infer<typeof scenarioSummarySchema>;
  * - `preparing`: the device is not measured yet; `running`; `ending`: the last probes are waited for
  * - `done`: to the end of the plan; `stopped`: before it, on request or at its cap of data; `failed`
  */
-export const experimentStateSchema = z.enum(['preparing', 'running', 'ending', 'done', 'stopped', 'failed']);
-export type ExperimentState = z.infer<typeof experimentStateSchema>;
+const experimentStateSchema = z.enum(['preparing', 'running', 'ending', 'done', 'stopped', 'failed']);
 
 /** What one arm showed under load of one direction, all its segments taken together. */
 export const armResultSchema = z.object({

@@ -12,6 +12,35 @@ export const bqlSettingsSchema = z.object({
 });
 export type BqlSettings = z.infer<typeof bqlSettingsSchema>;
 
+/** The queueing disciplines that an interface of ours can have, by Linux's names. */
+export const qdiscKinds = ['pfifo_fast', 'fq_codel', 'pfifo'] as const;
+export const qdiscKindSchema = z.enum(qdiscKinds);
+export type QdiscKind = z.infer<typeof qdiscKindSchema>;
+
+/** The queueing discipline above the driver. All but `kind` are fq_codel's, under the names that tc has for them. */
+export const qdiscSettingsSchema = z.object({
+  kind: qdiscKindSchema,
+  targetUs: z.number().int().min(0).max(10_000_000),
+  intervalUs: z.number().int().min(1).max(60_000_000),
+  limitPackets: z.number().int().min(1).max(10_240),
+  flows: z.number().int().min(1).max(65_536),
+  quantumBytes: z.number().int().min(1).max(1_048_576),
+  /** Packets of senders that speak ECN are marked in place of being dropped. */
+  ecn: z.boolean(),
+});
+export type QdiscSettings = z.infer<typeof qdiscSettingsSchema>;
+
+/** Linux's, for an MTU of 1,500. */
+export const defaultQdiscSettings: QdiscSettings = {
+  kind: 'pfifo_fast',
+  targetUs: 5000,
+  intervalUs: 100_000,
+  limitPackets: 10_240,
+  flows: 1024,
+  quantumBytes: 1514,
+  ecn: true,
+};
+
 /** The UDP load generator. */
 export const loadSettingsSchema = z.object({
   enabled: z.boolean(),
@@ -66,6 +95,8 @@ export type AddressSettings = z.infer<typeof addressSettingsSchema>;
 /** Everything that can be set for a session; what can be changed while it runs is in {@link liveSettingsSchema}. */
 export const sessionSettingsSchema = z.object({
   bql: bqlSettingsSchema,
+  /** Older recordings do not have it: there was only one. */
+  qdisc: qdiscSettingsSchema.default(defaultQdiscSettings),
   load: loadSettingsSchema,
   /** Absent: none. */
   download: downloadSettingsSchema.optional(),
@@ -85,6 +116,8 @@ export type SessionSettings = z.infer<typeof sessionSettingsSchema>;
 
 export const liveSettingsSchema = z.object({
   bql: bqlSettingsSchema.partial().optional(),
+  /** A change makes a new qdisc; what waits in the old one is dropped. */
+  qdisc: qdiscSettingsSchema.partial().optional(),
   load: loadSettingsSchema.partial().optional(),
   download: downloadSettingsSchema.partial().optional(),
   ping: pingSettingsSchema.partial().optional(),
@@ -99,6 +132,7 @@ export const defaultDownloadSettings: DownloadSettings = {
 
 export const defaultSessionSettings: SessionSettings = {
   bql: { enabled: true, limitMinBytes: 0, limitMaxBytes: maxLimitBytes, holdTimeMs: 1000 },
+  qdisc: defaultQdiscSettings,
   load: { enabled: true, rateBitsPerSecond: 0, payloadBytes: 1472, targetPort: 9 },
   ping: { enabled: true, intervalMs: 200, tos: 0x10, payloadBytes: 56, timeoutMs: 5000 },
   address: { mode: 'dhcp' },
@@ -107,10 +141,11 @@ export const defaultSessionSettings: SessionSettings = {
 
 /** Settings after a change; what is given as undefined is not changed. */
 export function changedSettings(settings: SessionSettings, changes: LiveSettings): SessionSettings {
-  const { bql, load, download, ping } = changes;
+  const { bql, qdisc, load, download, ping } = changes;
   return {
     ...settings,
     bql: { ...settings.bql, ...definedOnly(bql) },
+    qdisc: { ...settings.qdisc, ...definedOnly(qdisc) },
     load: { ...settings.load, ...definedOnly(load) },
     ping: { ...settings.ping, ...definedOnly(ping) },
     ...(download === undefined

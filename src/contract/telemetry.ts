@@ -4,6 +4,28 @@
  * a gap in a chart.
  */
 
+/**
+ * What went wrong since the start of the session, by code; NaN where that is not known. Transfers that we cancelled
+ * ourselves, or that ended because the device was unplugged, are no errors.
+ */
+export const faultColumns = [
+  'txStallErrors',
+  'txProtocolErrors',
+  'txTimeoutErrors',
+  'txOtherErrors',
+  'rxStallErrors',
+  'rxProtocolErrors',
+  'rxOverflowErrors',
+  'rxTimeoutErrors',
+  'rxOtherErrors',
+  /** Times that nothing was sent for five seconds although the queue was not empty (the kernel's transmit timeout). */
+  'txTimeouts',
+  /** Steps of the recovery that were begun, and those of them that were resets of the device's port. */
+  'recoveryRetries',
+  'recoveryResets',
+] as const;
+export type FaultColumn = (typeof faultColumns)[number];
+
 /** One row each sampling interval, about that interval or its end. */
 export const sampleColumns = [
   /** End of the interval, microseconds since the start of the session. */
@@ -20,6 +42,8 @@ export const sampleColumns = [
   'txTransfers',
   'backlogPackets',
   'backlogBytes',
+  /** Flows with something waiting, or that had until a moment ago; NaN: the qdisc knows of no flows. */
+  'qdiscFlows',
   /** Frames sent and received without framing, over the interval. */
   'txBitsPerSecond',
   'rxBitsPerSecond',
@@ -36,6 +60,8 @@ export const sampleColumns = [
   /** Counters since the start of the session. */
   'txDroppedPackets',
   'qdiscDroppedPackets',
+  /** Packets that the qdisc has marked with "congestion experienced" instead. */
+  'qdiscMarkedPackets',
   'txErrors',
   'rxErrors',
   /** The share of the interval (0 … 1) in which the driver, and in which BQL, had stopped the queue. */
@@ -43,6 +69,7 @@ export const sampleColumns = [
   'stackXoff',
   /** The longest that our own event loop was late in the interval; what was measured in it is no better than this. */
   'eventLoopLagUs',
+  ...faultColumns,
 ] as const;
 export type SampleColumn = (typeof sampleColumns)[number];
 

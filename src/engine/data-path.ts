@@ -13,6 +13,7 @@ import {
   defaultDownloadSettings,
   type LiveSettings,
   type PingSettings,
+  type QdiscSettings,
   type SessionSettings,
 } from '../contract/settings.ts';
 import { probeColumns, probeIndex } from '../contract/telemetry.ts';
@@ -20,28 +21,28 @@ import { DhcpClient, type DhcpLease, type DhcpObserver } from '../ip/dhcp-client
 import { IpStack, type Ipv4Configuration } from '../ip/ip-stack.ts';
 import { minidriverOf } from '../minidrivers/registry.ts';
 import { Netif, type NetifObserver } from '../netif/netif.ts';
-import { PfifoFast } from '../netif/pfifo-fast.ts';
+import { createQdisc } from '../netif/create-qdisc.ts';
+import type { Qdisc } from '../netif/qdisc.ts';
 import { Download } from '../probes/download.ts';
 import { Load } from '../probes/load.ts';
 import { Ping, type PingSettings as PingTiming, type ProbeResult } from '../probes/ping.ts';
 import type { DriverBinding, DriverTuning, Match } from '../usbnet/minidriver.ts';
-import { DriverError } from '../usbnet/procedure.ts';
+import { DriverError, resetPort } from '../usbnet/procedure.ts';
 import { type ProcedureOutcome, ProcedureRunner } from '../usbnet/procedure-runner.ts';
 import type { Transfer } from '../usbnet/transfer.ts';
 import type { RequestResult, Transport, TransportHandler } from '../usbnet/transport.ts';
 import { formatIpv4Address, parseIpv4Address, parseIpv4Cidr } from '../wire/ipv4-address.ts';
 import { formatMacAddress, zeroMacAddress } from '../wire/mac-address.ts';
-import { describeDriver } from './facts.ts';
+import { describeDriver, describeQdisc } from './facts.ts';
 import type { MeasurementObserver, MeasurementOptions, MeasurementPath } from './measurement-path.ts';
 import { describeTap, type TapLink } from './tap-link.ts';
+import { ProgressWatch } from './progress-watch.ts';
 import { type LagMeter, Sampler } from './sampler.ts';
 
 /** A device whose link does not come up in this time has a problem worth telling. */
 const carrierPatienceUs = 10_000_000;
 /** Between giving the lease back and taking the interface down, so that the message still leaves. */
 const farewellUs = 20_000;
-/** Bytes in flight and no completion for this long: stalled. */
-const stallUs = 2_000_000;
 /** So often the host's own counters of a TAP interface are read. */
 const tapIntervalUs = 1_000_000;
 /** So many probes in a row without an answer: the target is silent. */
@@ -67,6 +68,11 @@ function txQueueSettings(bql: BqlSettings): TxQueueSettings {
     limitMaxBytes: bql.limitMaxBytes,
     holdTimeMs: bql.holdTimeMs,
   };
+}
+
+/** @param seed of the hash that tells flows apart */
+function qdiscOf({ kind, ...fqCodel }: QdiscSettings, seed: number): Qdisc {
+  return createQdisc({ name: kind, fqCodel }, seed);
 }
 
 function pingTiming(ping: PingSettings): PingTiming {
@@ -103,9 +109,7 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
   #whenStopped: ((error: AppError | undefined, nowUs: number) => void) | undefined;
   #gone = false;
   #failed = false;
-  #stalled = false;
-  #progressAtUs = 0;
-  #progressBytes = 0;
+  #watch: ProgressWatch | undefined;
   #tapDueAtUs = 0;
   #tapDropped = 0;
   #lostInARow = 0;
@@ -172,7 +176,7 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
         binding,
         macAddress: binding.macAddress ?? this.#randomMacAddress(),
         settings: txQueueSettings(this.#settings.bql),
-        qdisc: new PfifoFast(),
+        qdisc: qdiscOf(this.#settings.qdisc, this.#options.seed),
         observer: this,
         log,
         nowUs,
@@ -194,7 +198,9 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
   #handleOpen(netif: Netif, binding: DriverBinding, nowUs: number): void {
     const { match, startUs, lag } = this.#options;
     this.#observer.handleStage('bind', 'done', `${match.driver}: ${match.reason}`);
-    this.#observer.handleFacts(describeDriver(binding, netif, this.#options.transport.device));
+    this.#observer.handleFacts(
+      describeDriver(binding, netif, this.#options.transport.device, this.#settings.qdisc),
+    );
     const { tap } = this.#options;
     const stack = new IpStack(netif, tap === undefined);
     this.#stack = stack;
@@ -210,13 +216,20 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
       rateHz: this.#settings.sampleRateHz,
       lag,
       nowUs,
+      recovery: this.#options.recovery,
       report: (row, atUs) => {
         this.#observer.handleSample(row);
-        this.#watchProgress(atUs);
+        this.#watch?.look(atUs);
         this.#watchTap(atUs);
       },
     });
-    this.#progressAtUs = nowUs;
+    this.#watch = new ProgressWatch({
+      netif,
+      observer: this.#observer,
+      ladder: this.#options.recovery,
+      answersOverdue: () => this.#answered && this.#lostInARow >= silentProbes,
+      nowUs,
+    });
     this.#observer.handleStage('carrier', 'active', 'waiting for the link');
     if (netif.carrier) this.#handleLinkUp(nowUs);
     else this.#carrierDueAtUs = nowUs + carrierPatienceUs;
@@ -368,6 +381,9 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
     if (tag !== 0) this.#ping?.handlePacketDequeued(tag, waitUs);
   }
 
+  // Nobody waits for a packet that the qdisc has dropped: a probe is lost when its time is over.
+  handlePacketDropped(): void {}
+
   handlePacketSent(tag: number, handedOverAtUs: number, completedAtUs: number, ok: boolean): void {
     this.#load?.handlePacketSent(tag);
     if (!ok) return;
@@ -420,44 +436,13 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
     ]);
   }
 
-  /** Tells a stall from a pause: bytes are in flight, and none were completed for two seconds. */
-  #watchProgress(nowUs: number): void {
-    const netif = this.#netif;
-    if (netif === undefined) return;
-    const bytes = netif.usbnet.stats.txTransferBytes;
-    if (bytes !== this.#progressBytes || netif.txQueue.inflightBytes === 0) {
-      this.#progressBytes = bytes;
-      this.#progressAtUs = nowUs;
-    }
-    const stalled = nowUs - this.#progressAtUs >= stallUs;
-    if (stalled === this.#stalled) return;
-    this.#stalled = stalled;
-    this.#observer.handleStalled(stalled);
-    this.#observer.handleEvent(
-      'halt',
-      stalled ? `nothing completed for ${stallUs / 1e6} s` : 'transfers complete again',
-      nowUs,
-    );
-    if (stalled) {
-      this.#observer.handleProblem({
-        id: 'stalled',
-        severity: 'error',
-        message: `${netif.txQueue.inflightBytes} bytes are in flight and the device takes none of them.`,
-        remedy:
-          'Check the radio and the cable; if it does not recover, unplug the device and plug it in again.',
-      });
-    } else {
-      this.#observer.handleCured('stalled');
-    }
-  }
-
   // ---- settings ----
 
   /** Changes settings while measuring. */
   configure(changes: LiveSettings, nowUs: number): void {
     const before = this.#settings;
     const after = changedSettings(before, changes);
-    const { bql, load, download, ping } = after;
+    const { bql, qdisc, load, download, ping } = after;
     this.#settings = after;
     if (changes.bql !== undefined) {
       this.#netif?.txQueue.configure(txQueueSettings(bql), nowUs);
@@ -469,11 +454,29 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
         );
       }
     }
+    if (changes.qdisc !== undefined) this.#changeQdisc(before.qdisc, qdisc, nowUs);
     if (changes.load !== undefined) this.#load?.configure(load, nowUs);
     if (changes.download !== undefined && download !== undefined) {
       this.#download?.configure(download, nowUs);
     }
     if (changes.ping !== undefined) this.#ping?.configure(pingTiming(ping), nowUs);
+  }
+
+  /** Another qdisc, or the same with other options; nothing where all is as it was. */
+  #changeQdisc(before: QdiscSettings, qdisc: QdiscSettings, nowUs: number): void {
+    const keys = Object.keys(qdisc) as (keyof QdiscSettings)[];
+    const differs = keys.some((key) => qdisc[key] !== before[key]);
+    // Only fq_codel has options.
+    if (!differs || (qdisc.kind === before.kind && qdisc.kind !== 'fq_codel')) return;
+    const netif = this.#netif;
+    if (netif === undefined) return;
+    const dropped = netif.replaceQdisc(qdiscOf(qdisc, this.#options.seed), nowUs);
+    const words =
+      dropped === 0
+        ? ''
+        : `, ${formatCount(dropped)} waiting ${dropped === 1 ? 'packet' : 'packets'} dropped`;
+    this.#observer.handleEvent('settings', `qdisc ${qdisc.kind}${words}`, nowUs);
+    this.#observer.handleFacts([{ group: 'queue', name: 'Qdisc', value: describeQdisc(qdisc) }]);
   }
 
   // ---- end ----
@@ -497,6 +500,16 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
     const hasLease = this.#dhcp?.lease !== undefined;
     this.#dhcp?.stop(nowUs);
     this.#stopAtUs = hasLease && !this.#gone ? nowUs + farewellUs : nowUs;
+  }
+
+  /**
+   * Resets the device's port, once the interface is down. Nothing but giving it back can be done with it afterwards: it
+   * has forgotten what the driver has set.
+   */
+  resetPort(nowUs: number, done: (error: AppError | undefined, nowUs: number) => void): void {
+    this.#runner.start(resetPort(), nowUs, (outcome, atUs) => {
+      done(outcome.ok ? undefined : asFailure(outcome.error), atUs);
+    });
   }
 
   #takeDown(nowUs: number): void {

@@ -105,6 +105,21 @@ export class Engine implements EngineApi {
     });
   }
 
+  // ---- the host's sleep ----
+
+  /** The host is about to sleep: devices are given back. */
+  handleSuspend(): void {
+    for (const session of this.#sessions.values()) if (!session.isOver) session.handleSuspend();
+  }
+
+  /**
+   * The host is awake again: devices are taken anew, whether it had told that it would sleep or not.
+   * @param sleptMs how long it slept, if that is known
+   */
+  handleWake(sleptMs: number | undefined): void {
+    for (const session of this.#sessions.values()) if (!session.isOver) session.handleWake(sleptMs);
+  }
+
   // ---- servers ----
 
   /**
@@ -178,7 +193,7 @@ export class Engine implements EngineApi {
       settings: start.settings,
       startedAt: wallClock(),
       open: listed.open,
-      reopen: start.waitMs === undefined ? undefined : this.#reopen(listed, start.waitMs),
+      reopen: this.#reopen(listed, start.waitMs),
       record:
         start.record && archive !== undefined
           ? (snapshot) => archive.record(snapshot, start.recordPath)
@@ -192,7 +207,7 @@ export class Engine implements EngineApi {
     return session;
   }
 
-  #reopen(lost: ListedDevice, limitMs: number): ReopenDevice {
+  #reopen(lost: ListedDevice, waitMs: number | undefined): ReopenDevice {
     const { id, name } = lost.device;
     const open = async (fail: (error: unknown) => void): Promise<OpenedDevice> => {
       const listed = await this.#find(id);
@@ -209,7 +224,11 @@ export class Engine implements EngineApi {
       if (listed.open === undefined) throw unsupportedDevice(listed.device);
       return listed.open(fail);
     };
-    return { open, onChange: this.#sourcesChanged.event, limitMs };
+    return {
+      open,
+      onChange: this.#sourcesChanged.event,
+      unplugLimitMs: waitMs,
+    };
   }
 
   #keep(session: DeviceSession): void {
@@ -420,6 +439,7 @@ export function settingsFor(params: {
   });
   return {
     bql: merge(base.bql, params.settings?.bql),
+    qdisc: merge(base.qdisc, params.settings?.qdisc),
     load: merge(base.load, params.settings?.load),
     ping: merge(base.ping, params.settings?.ping),
     address: params.address ?? base.address,

@@ -76,7 +76,10 @@ function measuredSegments(
     const down = direction === 'down' || direction === 'both';
     return [
       {
-        ...{ arm, pair, direction, loadReachedLimit },
+        arm,
+        pair,
+        direction,
+        loadReachedLimit,
         rttUs: collector.roundTripsUs(stretch),
         probesSent: probes,
         probesLost: lost,

@@ -314,7 +314,15 @@ export class ExperimentRunner {
     const { name, arm, pair, direction, by, settleUs, tailUs } = phase;
     const number = String(this.#runs.length).padStart(5, '0');
     this.#options.session.keep(`experiment.segment.${number}`, {
-      ...{ name, arm, pair, direction, load: by, startUs, endUs, settleUs, tailUs },
+      name,
+      arm,
+      pair,
+      direction,
+      load: by,
+      startUs,
+      endUs,
+      settleUs,
+      tailUs,
       ...rest,
     });
   }

@@ -1,5 +1,6 @@
 import { formatBytes, formatCount, formatDuration } from '../base/units.ts';
 import type { Fact } from '../contract/session.ts';
+import { defaultQdiscSettings, type QdiscSettings } from '../contract/settings.ts';
 import type { Netif } from '../netif/netif.ts';
 import { findEndpoint } from '../usbnet/endpoints.ts';
 import type { DriverBinding } from '../usbnet/minidriver.ts';
@@ -41,8 +42,27 @@ function describeEndpoint(device: UsbDevice, address: number): string {
   return `${hexByte(address)}, ${formatCount(endpoint?.maxPacketSize ?? 0)}-byte packets`;
 }
 
+/** A qdisc as `tc` would print it: fq_codel's options, where they are not Linux's own. */
+export function describeQdisc(qdisc: QdiscSettings): string {
+  if (qdisc.kind !== 'fq_codel') return qdisc.kind;
+  const standard = defaultQdiscSettings;
+  const words = ['fq_codel'];
+  if (qdisc.targetUs !== standard.targetUs) words.push(`target ${formatDuration(qdisc.targetUs)}`);
+  if (qdisc.intervalUs !== standard.intervalUs) words.push(`interval ${formatDuration(qdisc.intervalUs)}`);
+  if (qdisc.limitPackets !== standard.limitPackets) words.push(`limit ${qdisc.limitPackets}`);
+  if (qdisc.flows !== standard.flows) words.push(`flows ${qdisc.flows}`);
+  if (qdisc.quantumBytes !== standard.quantumBytes) words.push(`quantum ${qdisc.quantumBytes}`);
+  if (!qdisc.ecn) words.push('noecn');
+  return words.join(' ');
+}
+
 /** What is known of a bound device. */
-export function describeDriver(binding: DriverBinding, netif: Netif, device: UsbDevice): readonly Fact[] {
+export function describeDriver(
+  binding: DriverBinding,
+  netif: Netif,
+  device: UsbDevice,
+  qdisc: QdiscSettings,
+): readonly Fact[] {
   const { usbnet } = netif;
   const facts: Fact[] = [
     { group: 'device', name: 'USB version', value: formatBcd(device.descriptor.usbVersion) },
@@ -72,7 +92,7 @@ export function describeDriver(binding: DriverBinding, netif: Netif, device: Usb
       value: describeQueue(usbnet.txQlen, usbnet.hardMtuBytes),
     },
     { group: 'queue', name: 'Receive transfers', value: formatCount(usbnet.rxQlen) },
-    { group: 'queue', name: 'Qdisc', value: netif.qdisc.name },
+    { group: 'queue', name: 'Qdisc', value: describeQdisc(qdisc) },
   );
   return facts;
 }

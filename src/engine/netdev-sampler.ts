@@ -63,6 +63,7 @@ export class NetdevSampler implements Polled {
   readonly #txErrors = new KernelCounter();
   readonly #rxErrors = new KernelCounter();
   readonly #qdiscDropped = new KernelCounter();
+  readonly #qdiscMarked = new KernelCounter();
   readonly #lookIntervalUs: number;
   #inflightMaxBytes = Number.NaN;
   #dueAtUs = neverUs;
@@ -145,7 +146,11 @@ export class NetdevSampler implements Polled {
     const row = this.#row;
     const { qdisc, bql } = source;
     this.#look(inflightBytes);
-    if (qdisc !== undefined) this.#qdiscDropped.update(qdisc.droppedPackets);
+    if (qdisc !== undefined) {
+      this.#qdiscDropped.update(qdisc.droppedPackets);
+      this.#qdiscMarked.update(qdisc.markedPackets);
+    }
+    const knowsMarks = qdisc !== undefined && !Number.isNaN(qdisc.markedPackets);
 
     row[sampleIndex.timeUs] = nowUs - startUs;
     row[sampleIndex.inflightBytes] = bql === 'none' ? Number.NaN : inflightBytes;
@@ -154,12 +159,14 @@ export class NetdevSampler implements Polled {
     row[sampleIndex.bqlEnabled] = bql === 'on' ? 1 : 0;
     row[sampleIndex.backlogPackets] = qdisc?.backlogPackets ?? Number.NaN;
     row[sampleIndex.backlogBytes] = qdisc?.backlogBytes ?? Number.NaN;
+    row[sampleIndex.qdiscFlows] = qdisc?.flows ?? Number.NaN;
     row[sampleIndex.txBitsPerSecond] = (this.#txBytes.update(counters.tx_bytes) * 8) / seconds;
     row[sampleIndex.rxBitsPerSecond] = (this.#rxBytes.update(counters.rx_bytes) * 8) / seconds;
     row[sampleIndex.txPacketsPerSecond] = this.#txPackets.update(counters.tx_packets) / seconds;
     row[sampleIndex.rxPacketsPerSecond] = this.#rxPackets.update(counters.rx_packets) / seconds;
     row[sampleIndex.txDroppedPackets] = this.#txDropped.total;
     row[sampleIndex.qdiscDroppedPackets] = qdisc === undefined ? Number.NaN : this.#qdiscDropped.total;
+    row[sampleIndex.qdiscMarkedPackets] = knowsMarks ? this.#qdiscMarked.total : Number.NaN;
     row[sampleIndex.txErrors] = this.#txErrors.total;
     row[sampleIndex.rxErrors] = this.#rxErrors.total;
     row[sampleIndex.eventLoopLagUs] = lag.takeMaxUs();

@@ -4,12 +4,12 @@ import type { Device } from '../contract/device.ts';
 import { matchDevice } from '../minidrivers/registry.ts';
 import { catalogue } from '../sim/catalogue.ts';
 import { createSimDevice } from '../sim/create-sim-device.ts';
-import { identityOf, type SimPersonality } from '../sim/personality.ts';
+import { type FirmwareName, identityOf, type SimPersonality } from '../sim/personality.ts';
 import type { DeviceSource, ListedDevice } from './device-source.ts';
 import { drive } from './drive.ts';
 import { FarTap } from './far-tap.ts';
 import { AppError } from '../base/errors.ts';
-import type { Match } from '../usbnet/minidriver.ts';
+import type { Match, MinidriverName } from '../usbnet/minidriver.ts';
 import type { UsbDevice } from '../usbnet/transport.ts';
 import type { Log } from '../base/log.ts';
 import type { OpenedDevice } from './opened-device.ts';
@@ -83,6 +83,21 @@ export function matchOf(device: UsbDevice): Match {
   return match;
 }
 
+/** What drives which firmware; that it is so is decided from descriptors, as {@link matchOf} does it. */
+const minidrivers: Readonly<Record<FirmwareName, MinidriverName>> = {
+  'cdc-ecm': 'cdc_ether',
+  'cdc-ncm': 'cdc_ncm',
+  'huawei-ncm': 'huawei_cdc_ncm',
+  'cdc-eem': 'cdc_eem',
+  rndis: 'rndis_host',
+  ax88179: 'ax88179_178a',
+  ax88172: 'asix',
+  ax88178: 'asix',
+  ax88772: 'asix',
+  ax88772a: 'asix',
+  ax88772b: 'asix',
+};
+
 function describe(personality: SimPersonality): Device {
   const identity = identityOf(personality);
   return {
@@ -94,7 +109,7 @@ function describe(personality: SimPersonality): Device {
     manufacturer: identity.manufacturer,
     speed: personality.speed,
     function: personality.function,
-    minidriver: personality.firmware === 'cdc-ncm' ? 'cdc_ncm' : 'cdc_ether',
+    minidriver: minidrivers[personality.firmware],
     state: 'available',
     description: personality.description,
     problems: [],

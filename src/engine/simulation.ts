@@ -82,6 +82,7 @@ class Collector implements MeasurementObserver {
   }
   handleCured(): void {}
   handleStalled(): void {}
+  handleReopen(): void {}
   handleFailure(error: AppError): void {
     this.failure ??= error;
   }

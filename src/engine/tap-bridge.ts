@@ -17,11 +17,11 @@ import { copyMacAddress, macAddressesEqual, macAddressLength } from '../wire/mac
 /** Frames taken from the host in one go; then others get their turn. */
 const batch = 64;
 /**
- * While the qdisc holds this many packets no more are taken from the host: they wait in the TAP interface, which holds the
- * senders back. Below the length at which a band would drop, so that our own probes still find room.
+ * While the qdisc holds this share of what it has room for no more are taken from the host: packets wait in the TAP
+ * interface, which holds the senders back. Below the length at which it would drop, so that our own probes still find room.
  */
-const highWaterPackets = 900;
-const lowWaterPackets = 600;
+const highWaterShare = 0.9;
+const lowWaterShare = 0.6;
 /** Without a packet to put a frame into, this long is waited. */
 const retryUs = 1000;
 const sourceMacOffset = macAddressLength;
@@ -88,12 +88,18 @@ export class TapBridge implements Polled {
     });
   }
 
+  /** How full the qdisc is, for packets of best effort: 1 is full. */
+  get #fill(): number {
+    const { length, roomPackets } = this.#netif.qdisc;
+    return length / roomPackets;
+  }
+
   /** Takes frames from the host, as long as there are any and there is room. */
   poll(nowUs: number): void {
-    if (this.#intake === 'held-back' && this.#netif.qdisc.length <= lowWaterPackets) this.#intake = 'ready';
+    if (this.#intake === 'held-back' && this.#fill <= lowWaterShare) this.#intake = 'ready';
     if (this.#intake !== 'ready' || nowUs < this.#dueAtUs) return;
     for (let i = 0; i < batch; i++) {
-      if (this.#netif.qdisc.length >= highWaterPackets) {
+      if (this.#fill >= highWaterShare) {
         this.#intake = 'held-back';
         this.#heldBack++;
         return;
@@ -119,9 +125,7 @@ export class TapBridge implements Polled {
 
   pollAtUs(): number {
     if (this.#intake === 'ready') return this.#dueAtUs;
-    return this.#intake === 'held-back' && this.#netif.qdisc.length <= lowWaterPackets
-      ? this.#dueAtUs
-      : neverUs;
+    return this.#intake === 'held-back' && this.#fill <= lowWaterShare ? this.#dueAtUs : neverUs;
   }
 
   /** The priority that the sender's TOS byte asks for, and the device's own MAC address as the source. */

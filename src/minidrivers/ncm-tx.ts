@@ -1,5 +1,7 @@
 import { neverUs } from '../base/clock.ts';
-import { ncmSignatures } from '../wire/ntb.ts';
+import { writeUint32Le } from '../wire/byte-order.ts';
+import { crc32 } from '../wire/crc32.ts';
+import { ncmCrcSignatures, ncmSignatures } from '../wire/ntb.ts';
 import { type NtbGeometry, NtbWriter } from '../wire/ntb-writer.ts';
 import type { DriverHost } from '../usbnet/minidriver.ts';
 import type { Packet } from '../usbnet/packet.ts';
@@ -8,6 +10,7 @@ import type { Transfer } from '../usbnet/transfer.ts';
 /** With fewer datagrams than this in the NTB the timer starts over (`CDC_NCM_RESTART_TIMER_DATAGRAM_CNT`), so often: */
 const restartBelowDatagrams = 3;
 const pendingRounds = 2;
+const crcLength = 4;
 
 /** Why an NTB was sent; counted under the names of ethtool's `tx_reason_*`. */
 export type FlushReason = 'ntb-full' | 'timeout' | 'max-datagrams' | 'end-of-burst';
@@ -20,6 +23,8 @@ export interface NcmTxOptions {
   readonly minTxPacketBytes: number;
   readonly maxPacketBytes: number;
   readonly sendZlp: boolean;
+  /** A CRC-32 goes behind each frame. */
+  readonly withCrc: boolean;
   /** 0: send when no more packets are at hand. */
   readonly txTimerUs: number;
 }
@@ -52,7 +57,7 @@ export class NcmTx {
     this.#host = host;
     this.#options = options;
     this.#writer = new NtbWriter(options.geometry);
-    this.#signature = ncmSignatures[options.geometry.format];
+    this.#signature = (options.withCrc ? ncmCrcSignatures : ncmSignatures)[options.geometry.format];
   }
 
   get hasPending(): boolean {
@@ -91,7 +96,7 @@ export class NcmTx {
         this.#remembered = undefined;
       }
       if (next === undefined) break;
-      if (!writer.tryAppend(this.#signature, next.bytes, 0, next.length)) {
+      if (!writer.tryAppend(this.#signature, next.bytes, 0, this.#datagramLength(next))) {
         if (writer.datagrams === 0) {
           this.#drop(next);
         } else {
@@ -116,6 +121,15 @@ export class NcmTx {
     if (writer.isFull) reason = 'max-datagrams';
     this.reasons[reason]++;
     return this.#finish(transfer);
+  }
+
+  /** The length of what goes into the NTB; 0 if a CRC finds no room. A CRC is written behind the frame. */
+  #datagramLength(packet: Packet): number {
+    const { bytes, length } = packet;
+    if (!this.#options.withCrc) return length;
+    if (length + crcLength > bytes.length) return 0;
+    writeUint32Le(bytes, length, crc32(bytes, 0, length));
+    return length + crcLength;
   }
 
   /** The timer has run out. True: send now; else it was started over, to give a lone packet company. */

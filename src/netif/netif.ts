@@ -7,14 +7,15 @@ import type { ProcedureRunner } from '../usbnet/procedure-runner.ts';
 import type { UsbnetObserver } from '../usbnet/state.ts';
 import type { Transport } from '../usbnet/transport.ts';
 import { type Outcome, Usbnet } from '../usbnet/usbnet.ts';
+import { defaultFqCodelSettings } from './fq-codel.ts';
 import type { Qdisc } from './qdisc.ts';
 
 /** Packets handed to the driver in one run (`dev_tx_weight`). */
 const runQuota = 64;
 /** A queue that stood still for so long is stuck (`watchdog_timeo`). */
 const watchdogUs = 5_000_000;
-/** Packets that may exist at once: three full bands, and what the driver may hold. */
-const packetLimit = 4096;
+/** Packets that may exist at once: what the most capacious qdisc may hold, and what the driver may. */
+const packetLimit = defaultFqCodelSettings.limitPackets + 1024;
 
 /** Who is told what the interface does: the IP host, the probes, the sampler. */
 export interface NetifObserver {
@@ -23,6 +24,8 @@ export interface NetifObserver {
   handleCarrier(on: boolean, nowUs: number): void;
   /** A packet has left the qdisc for the driver after `waitUs` there. */
   handlePacketDequeued(tag: number, waitUs: number, nowUs: number): void;
+  /** The qdisc has dropped a packet that it had taken. */
+  handlePacketDropped(tag: number, nowUs: number): void;
   /** A packet's transfer has ended: when the driver got it and when it was done. */
   handlePacketSent(tag: number, handedOverAtUs: number, completedAtUs: number, ok: boolean): void;
 }
@@ -47,7 +50,6 @@ export interface NetifOptions {
 export class Netif implements UsbnetObserver, Polled {
   readonly txQueue: TxQueue;
   readonly usbnet: Usbnet;
-  readonly qdisc: Qdisc;
   readonly macAddress: Uint8Array;
   readonly packets = new PacketPool(packetLimit);
   readonly #observer: NetifObserver;
@@ -56,11 +58,15 @@ export class Netif implements UsbnetObserver, Polled {
   #nowUs: number;
   /** Packets that were given up because there was no carrier. */
   #carrierDrops = 0;
+  #qdisc: Qdisc;
+  /** Of the qdiscs that were replaced. */
+  #pastQdiscDrops = 0;
+  #pastQdiscMarks = 0;
 
   constructor(options: NetifOptions) {
     this.#nowUs = options.nowUs;
     this.#observer = options.observer;
-    this.qdisc = options.qdisc;
+    this.#qdisc = this.#attach(options.qdisc);
     this.macAddress = options.macAddress;
     this.txQueue = new TxQueue(options.settings, options.nowUs, () => this.#scheduleRun());
     this.usbnet = new Usbnet({
@@ -74,6 +80,17 @@ export class Netif implements UsbnetObserver, Polled {
     });
   }
 
+  get qdisc(): Qdisc {
+    return this.#qdisc;
+  }
+  /** Packets that this and all former qdiscs have dropped, those that waited when one was replaced among them. */
+  get qdiscDrops(): number {
+    return this.#pastQdiscDrops + this.#qdisc.drops;
+  }
+  /** Packets that this and all former qdiscs have marked with "congestion experienced". */
+  get qdiscMarks(): number {
+    return this.#pastQdiscMarks + this.#qdisc.stats.ecnMarks;
+  }
   get carrier(): boolean {
     return this.usbnet.carrier;
   }
@@ -84,6 +101,26 @@ export class Netif implements UsbnetObserver, Polled {
     return this.#carrierDrops;
   }
 
+  #attach(qdisc: Qdisc): Qdisc {
+    qdisc.onDrop = (packet) => this.#observer.handlePacketDropped(packet.tag, this.#nowUs);
+    return qdisc;
+  }
+
+  /**
+   * Gives the interface another qdisc. As with `tc qdisc replace`, what waits in the old one is dropped.
+   * @returns how many packets that were
+   */
+  replaceQdisc(qdisc: Qdisc, nowUs: number): number {
+    this.#nowUs = nowUs;
+    const old = this.#qdisc;
+    const dropped = old.purge();
+    this.#pastQdiscDrops += old.drops + dropped;
+    this.#pastQdiscMarks += old.stats.ecnMarks;
+    old.onDrop = undefined;
+    this.#qdisc = this.#attach(qdisc);
+    return dropped;
+  }
+
   open(nowUs: number, done: (outcome: Outcome, nowUs: number) => void): void {
     this.#nowUs = nowUs;
     this.usbnet.open(nowUs, done);
@@ -92,7 +129,7 @@ export class Netif implements UsbnetObserver, Polled {
   /** Takes the interface down; what waits in the qdisc is dropped. */
   stop(nowUs: number, done: (outcome: Outcome, nowUs: number) => void): void {
     this.#nowUs = nowUs;
-    this.qdisc.purge();
+    this.#qdisc.purge();
     this.usbnet.stop(nowUs, done);
   }
 
@@ -105,7 +142,7 @@ export class Netif implements UsbnetObserver, Polled {
       return false;
     }
     packet.enqueuedAtUs = nowUs;
-    const queued = this.qdisc.enqueue(packet, nowUs);
+    const queued = this.#qdisc.enqueue(packet, nowUs);
     // Run once the caller has enqueued all it has: frames that come together can share a transfer.
     if (!this.txQueue.stopped) this.#scheduleRun();
     return queued;
@@ -119,7 +156,7 @@ export class Netif implements UsbnetObserver, Polled {
   #run(nowUs: number): void {
     for (let quota = runQuota; quota > 0; quota--) {
       if (this.txQueue.stopped) return;
-      const packet = this.qdisc.dequeue(nowUs);
+      const packet = this.#qdisc.dequeue(nowUs);
       if (packet === undefined) {
         this.usbnet.endOfBurst(nowUs);
         return;
@@ -159,7 +196,7 @@ export class Netif implements UsbnetObserver, Polled {
   handleCarrier(on: boolean, nowUs: number): void {
     this.#nowUs = nowUs;
     if (on) this.#scheduleRun();
-    else this.qdisc.purge();
+    else this.#qdisc.purge();
     this.#observer.handleCarrier(on, nowUs);
   }
 

@@ -1,6 +1,6 @@
 import { RingQueue } from '../base/ring-queue.ts';
 import type { Packet } from '../usbnet/packet.ts';
-import type { Qdisc } from './qdisc.ts';
+import { emptyQdiscStats, type Qdisc, type QdiscStats } from './qdisc.ts';
 
 /** Which band a priority (modulo 16) goes to; band 0 leaves first (spec 4.2). */
 const bandOfPriority = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
@@ -12,13 +12,17 @@ export const defaultTxQueueLength = 1000;
 /** Three bands, strict priority, each first-in first-out; a full band drops the packet that arrives. */
 export class PfifoFast implements Qdisc {
   readonly name = 'pfifo_fast';
+  readonly flows = Number.NaN;
+  onDrop: ((packet: Packet) => void) | undefined = undefined;
+  readonly roomPackets: number;
   readonly #bands: readonly RingQueue<Packet>[];
+  readonly #stats: QdiscStats = emptyQdiscStats();
   #length = 0;
   #backlogBytes = 0;
-  #drops = 0;
 
   /** @param txQueueLength packets that each band holds */
   constructor(txQueueLength = defaultTxQueueLength) {
+    this.roomPackets = txQueueLength;
     this.#bands = Array.from({ length: bandCount }, () => new RingQueue<Packet>(txQueueLength));
   }
 
@@ -29,13 +33,17 @@ export class PfifoFast implements Qdisc {
     return this.#backlogBytes;
   }
   get drops(): number {
-    return this.#drops;
+    return this.#stats.drops;
+  }
+  get stats(): Readonly<QdiscStats> {
+    return this.#stats;
   }
 
   enqueue(packet: Packet, _nowUs: number): boolean {
     const band = this.#bands[bandOfPriority[packet.priority & 15] ?? 1];
     if (band === undefined || !band.push(packet)) {
-      this.#drops++;
+      this.#stats.drops++;
+      this.#stats.dropsOverLimit++;
       packet.release();
       return false;
     }
@@ -61,6 +69,7 @@ export class PfifoFast implements Qdisc {
     for (;;) {
       const packet = this.dequeue(0);
       if (packet === undefined) return count;
+      this.onDrop?.(packet);
       packet.release();
     }
   }

@@ -8,6 +8,9 @@ export interface QdiscReading {
   readonly backlogPackets: number;
   /** Since the qdisc was made. */
   readonly droppedPackets: number;
+  /** Packets marked in place of being dropped, and flows with something waiting; NaN: the qdisc knows of no such thing. */
+  readonly markedPackets: number;
+  readonly flows: number;
   readonly requeues: number;
 }
 
@@ -133,6 +136,8 @@ export function parseRootQdisc(line: string): QdiscReading | undefined {
       backlogBytes: number('backlog'),
       backlogPackets: number('qlen'),
       droppedPackets: number('drops'),
+      markedPackets: number('ecn_mark'),
+      flows: number('new_flows_len') + number('old_flows_len'),
       requeues: number('requeues'),
     };
   }

@@ -9,7 +9,7 @@ import {
   noValue,
 } from '../base/units.ts';
 import type { Mode, UsbSpeedName } from '../contract/device.ts';
-import { maxLimitBytes, type SessionSettings } from '../contract/settings.ts';
+import { maxLimitBytes, type QdiscSettings, type SessionSettings } from '../contract/settings.ts';
 import { renderDistributionChart } from './distribution-chart.ts';
 import { experimentSection } from './experiment-section.ts';
 import { createHeadline } from './headline.ts';
@@ -354,8 +354,18 @@ ${model.settingsChanges.length > 1 ? markup`<p class="note">Settings were change
 </div>`;
 }
 
+function qdiscWords({ kind, ...options }: QdiscSettings): string {
+  if (kind !== 'fq_codel') return kind;
+  const { targetUs, intervalUs, limitPackets, flows, quantumBytes, ecn } = options;
+  return (
+    `fq_codel, target ${formatDuration(targetUs)}, interval ${formatDuration(intervalUs)}, ` +
+    `limit ${formatCount(limitPackets)} packets, ${formatCount(flows)} flows, ` +
+    `quantum ${formatCount(quantumBytes)} bytes, ECN ${ecn ? 'on' : 'off'}`
+  );
+}
+
 function settingRows(
-  { bql, load, ping, address, target, sampleRateHz }: SessionSettings,
+  { bql, qdisc, load, ping, address, target, sampleRateHz }: SessionSettings,
   mode: Mode,
 ): (readonly [string, string])[] {
   const isObserved = mode === 'observe';
@@ -366,6 +376,7 @@ function settingRows(
     ['BQL', bql.enabled ? 'on' : 'off'],
     ['BQL limits', `lowest ${formatBytes(bql.limitMinBytes)}, highest ${limitMax}`],
     ['BQL hold time', formatDuration(bql.holdTimeMs * 1000)],
+    ['Qdisc', isObserved ? 'the system’s' : qdiscWords(qdisc)],
     [
       'Load',
       isObserved

@@ -1,3 +1,5 @@
+import { adapterPersonalities } from './adapter-personalities.ts';
+import { tetherPersonalities } from './tether-personalities.ts';
 import type { SimPersonality } from './personality.ts';
 
 /** What each frame costs on an Ethernet wire beyond its own bytes: preamble 8, FCS 4, gap 12 (spec 5.1). */
@@ -92,26 +94,8 @@ export const catalogue: readonly SimPersonality[] = [
     hysteresisBytes: 0,
     hostQueueBytes,
   },
-  {
-    name: 'adapter-2500mbit',
-    description: 'USB 3 Ethernet adapter (CDC ECM, one frame a transfer) on a 2.5 Gbit/s wire',
-    function: 'ethernet',
-    firmware: 'cdc-ecm',
-    speed: 'super',
-    productId: 0x0005,
-    product: 'Queuescope virtual 2.5G adapter',
-    link: {
-      upBitsPerSecond: 2500 * mbit,
-      downBitsPerSecond: 2500 * mbit,
-      overheadBytes: ethernetOverheadBytes,
-      delayUs: 100,
-      downQueueBytes: switchQueueBytes,
-    },
-    fifoBytes: 40 * 1024,
-    // One burst at SuperSpeed: once it was full it takes no more before that much has drained.
-    hysteresisBytes: 16 * 1024,
-    hostQueueBytes,
-  },
+  ...adapterPersonalities,
+  ...tetherPersonalities,
 ];
 
 /** The virtual device of that name. */

@@ -12,6 +12,8 @@ export class Packet {
   tag = 0;
   /** When it entered the qdisc. */
   enqueuedAtUs = 0;
+  /** The packet behind it, for whoever holds both in a queue. */
+  next: Packet | undefined = undefined;
   #pool: PacketPool | undefined;
 
   constructor(capacity: number, pool?: PacketPool) {

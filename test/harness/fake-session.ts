@@ -1,3 +1,4 @@
+import { noFaults } from './no-faults.ts';
 import { Emitter } from '../../src/base/emitter.ts';
 import type { Random } from '../../src/base/random.ts';
 import type { Device } from '../../src/contract/device.ts';
@@ -259,6 +260,7 @@ export class FakeSession {
       txTransfers: Math.round(this.#inflightBytes / frameBytes),
       backlogPackets,
       backlogBytes: backlogPackets * frameBytes,
+      qdiscFlows: Number.NaN,
       txBitsPerSecond: upBits * (0.99 + 0.02 * random.unit()),
       rxBitsPerSecond: stalled ? 0 : 3900 * (0.9 + 0.2 * random.unit()),
       txPacketsPerSecond: upBits / 8 / frameBytes,
@@ -271,11 +273,13 @@ export class FakeSession {
       qdiscWaitMaxUs: isFull ? 1_240_000 : 20,
       txDroppedPackets: 0,
       qdiscDroppedPackets: this.#dropped,
+      qdiscMarkedPackets: 0,
       txErrors: 0,
       rxErrors: 0,
       driverXoff: isFull && !bql.enabled ? 1 : 0,
       stackXoff: isFull && bql.enabled ? 1 : 0,
       eventLoopLagUs: 200 + 800 * random.unit() ** 4,
+      ...noFaults,
     };
     for (const column of sampleColumns) out.push(row[column]);
   }
@@ -330,6 +334,7 @@ function merge(settings: SessionSettings, change: LiveSettings): SessionSettings
   return {
     ...settings,
     bql: { ...settings.bql, ...(change.bql as Partial<SessionSettings['bql']>) },
+    qdisc: { ...settings.qdisc, ...(change.qdisc as Partial<SessionSettings['qdisc']>) },
     load: { ...settings.load, ...(change.load as Partial<SessionSettings['load']>) },
     ping: { ...settings.ping, ...(change.ping as Partial<SessionSettings['ping']>) },
   };

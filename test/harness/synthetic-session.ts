@@ -1,3 +1,4 @@
+import { noFaults } from './no-faults.ts';
 import { Random } from '../../src/base/random.ts';
 import type { Device } from '../../src/contract/device.ts';
 import type { Session } from '../../src/contract/session.ts';
@@ -98,6 +99,7 @@ export function syntheticSession(options: SyntheticOptions = {}): SyntheticSessi
           txTransfers: Math.round(link.inflightBytes / frameBytes),
           backlogPackets: load ? 1000 : 0,
           backlogBytes: load ? 1000 * frameBytes : 0,
+          qdiscFlows: Number.NaN,
           txBitsPerSecond: load
             ? linkBitsPerSecond * (0.985 + 0.03 * random.unit())
             : 4300 * (0.9 + 0.2 * random.unit()),
@@ -112,11 +114,13 @@ export function syntheticSession(options: SyntheticOptions = {}): SyntheticSessi
           qdiscWaitMaxUs: load ? 1_250_000 : 20,
           txDroppedPackets: 0,
           qdiscDroppedPackets: dropped,
+          qdiscMarkedPackets: 0,
           txErrors: 0,
           rxErrors: 0,
           driverXoff: load && !bql ? 1 : 0,
           stackXoff: load && bql ? 1 : 0,
           eventLoopLagUs: 300 + 900 * random.unit() ** 4 + (random.chance(0.01) ? 4000 : 0),
+          ...noFaults,
         }),
       );
     }

@@ -136,6 +136,25 @@ describe.skipIf(executablePath === undefined && !required)(
       expect(await page.locator('.stage-current').textContent()).toContain('Measure');
     });
 
+    test('the qdisc is chosen by name; fq_codel’s options show with it', async () => {
+      const page = await openFake('history=15');
+      const choice = page.getByLabel('Qdisc');
+      await choice.waitFor(patience);
+      expect(await choice.inputValue()).toBe('pfifo_fast');
+      expect(await page.getByRole('switch', { name: 'ECN' }).count()).toBe(0);
+      await choice.selectOption('fq_codel');
+      await page.getByRole('switch', { name: 'ECN' }).waitFor(patience);
+      expect(await choice.inputValue()).toBe('fq_codel');
+      expect(await page.getByLabel('target').inputValue()).toBe('5');
+      expect(await page.getByLabel('interval', { exact: true }).inputValue()).toBe('100');
+      await page.getByRole('switch', { name: 'ECN' }).click();
+      await expect
+        .poll(() => page.getByRole('switch', { name: 'ECN' }).getAttribute('aria-checked'), patience)
+        .toBe('false');
+      await choice.selectOption('pfifo');
+      await expect.poll(() => page.getByRole('switch', { name: 'ECN' }).count(), patience).toBe(0);
+    });
+
     test('switching BQL off raises the latency by what a full queue takes, and says by how much', async () => {
       const page = await openFake('history=15');
       await expect.poll(() => reading(page, 'Round trip'), patience).toBeGreaterThan(0);

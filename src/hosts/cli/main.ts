@@ -8,19 +8,27 @@ import { usbipPort } from '../../wire/usbip.ts';
 import { version } from '../version.ts';
 import type { Command, CommandContext } from './command.ts';
 import { dqlReplay } from './dql-replay.ts';
+import { describeFileFailure } from './files.ts';
+import { identify } from './identify.ts';
+import { Interruption } from './interruption.ts';
 import { list } from './list.ts';
 import { observe, type ObserveOptions } from './observe.ts';
-import { createOutput, reportFailure } from './output.ts';
+import { createOutput, type Output, reportFailure } from './output.ts';
 import { report } from './report.ts';
 import { run } from './run.ts';
-import { bitRate, byteCount, limitBytes, numberWithin, type RunOptions, wholeNumber } from './run-options.ts';
+import {
+  bitRate,
+  byteCount,
+  limitBytes,
+  numberWithin,
+  qdiscOption,
+  type RunOptions,
+  wholeNumber,
+} from './run-options.ts';
 import { serve } from './serve.ts';
 import { serveUsbip, type ServeUsbipOptions } from './serve-usbip.ts';
 import { sessions } from './sessions.ts';
 import { simulate, type SimulateOptions } from './simulate.ts';
-
-/** A second signal means that waiting any longer is not wanted. */
-const signals = ['SIGINT', 'SIGTERM'] as const;
 
 /**
  * The command line.
@@ -29,21 +37,16 @@ const signals = ['SIGINT', 'SIGTERM'] as const;
  */
 export async function main(args: readonly string[]): Promise<number> {
   const output = createOutput(process);
-  const interruption = new AbortController();
-  const interrupt = (): void => {
-    if (interruption.signal.aborted) process.exit(exitCodes.interrupted);
-    interruption.abort();
-  };
-  for (const signal of signals) process.on(signal, interrupt);
-  // A reader that went away (`| head`) is no fault.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(exitCodes.ok);
-    throw error;
-  });
-
   const log = createPinoLog(logLevelOf(process.env['QUEUESCOPE_LOG']));
   const scriptFolder = dirname(fileURLToPath(import.meta.url));
   const started: RunningEngine[] = [];
+  const close = async (): Promise<void> => {
+    await Promise.all(started.map((running) => running.close()));
+  };
+  const interruption = new Interruption(process, {
+    handleFault: (thrown) => void reportFailure(output, thrown),
+    close,
+  });
   const context: CommandContext = {
     output,
     log,
@@ -72,10 +75,19 @@ export async function main(args: readonly string[]): Promise<number> {
     result.exitCode =
       error instanceof CommanderError ? commanderExitCode(error) : reportFailure(output, error);
   } finally {
-    await Promise.all(started.map((running) => running.close()));
-    for (const signal of signals) process.off(signal, interrupt);
+    await close();
+    interruption.dispose();
   }
-  return result.exitCode;
+  return exitCodeAfter(interruption, output, result.exitCode);
+}
+
+/** What became of the output decides too: a script must not take half of it for the whole. */
+function exitCodeAfter(interruption: Interruption, output: Output, exitCode: number): number {
+  const { readerGone, writeFailure } = interruption;
+  if (writeFailure !== undefined) {
+    return reportFailure(output, describeFileFailure('written', 'standard output', writeFailure));
+  }
+  return readerGone && exitCode === exitCodes.interrupted ? exitCodes.ok : exitCode;
 }
 
 function commanderExitCode(error: CommanderError): number {
@@ -109,6 +121,13 @@ function createProgram(context: CommandContext, setExitCode: (exitCode: number) 
     .action((options: { usbip: string[]; json: boolean }) => act(list, options));
 
   program
+    .command('identify')
+    .argument('<file>', 'a listing of lsusb -v or usb-devices, or raw descriptors; "-" is standard input')
+    .description('say what a device is from its descriptors, and which minidriver would drive it')
+    .addOption(json)
+    .action((file: string, options: { json: boolean }) => act(identify, { file, ...options }));
+
+  program
     .command('run')
     .argument('<device>', 'its id, as "queuescope list" shows it')
     .description('drive a device, load it and measure')
@@ -130,6 +149,11 @@ function createProgram(context: CommandContext, setExitCode: (exitCode: number) 
     .option('--load-payload <bytes>', 'UDP payload of a load packet (default: 1472)', wholeNumber(0, 1472))
     .option('--ping-interval <ms>', 'between two pings (default: 200)', wholeNumber(10, 60_000))
     .option('--max-data <bytes>', 'end the run before more is sent and received, like 200MB', byteCount)
+    .option(
+      '--qdisc <name>',
+      'pfifo_fast (default), fq_codel or pfifo; fq_codel with options as tc takes them, in one argument',
+      qdiscOption,
+    )
     .option('--limit-min <bytes>', 'BQL limit_min', limitBytes)
     .option('--limit-max <bytes>', 'BQL limit_max, or "max"', limitBytes)
     .option('--hold-time <ms>', 'BQL hold_time (default: 1000)', wholeNumber(0, 60_000))

@@ -60,6 +60,8 @@ export const observe: Command<ObserveOptions> = async (context, options) => {
   let runs: readonly SessionPhase[] = [];
   const stopOnInterrupt = (): void => void session.stop();
   context.interrupted.addEventListener('abort', stopOnInterrupt);
+  // While the interface was looked for, nobody listened.
+  if (context.interrupted.aborted) stopOnInterrupt();
   try {
     if (await isMeasuring(session, context)) {
       if (Object.keys(limits).length > 0) session.configure({ bql: limits });

@@ -1,6 +1,14 @@
 import { InvalidArgumentError } from 'commander';
 import { AppError } from '../../base/errors.ts';
-import { defaultSessionSettings, maxLimitBytes, type SessionSettings } from '../../contract/settings.ts';
+import {
+  defaultSessionSettings,
+  maxLimitBytes,
+  type QdiscKind,
+  qdiscKinds,
+  type QdiscSettings,
+  qdiscSettingsSchema,
+  type SessionSettings,
+} from '../../contract/settings.ts';
 import { pingOfScenario } from '../../engine/segment-settings.ts';
 import {
   type Scenario,
@@ -35,6 +43,7 @@ export interface RunOptions {
   readonly pingInterval?: number;
   /** Bytes that may be sent and received together. */
   readonly maxData?: number;
+  readonly qdisc?: QdiscOption;
   readonly limitMin?: number;
   readonly limitMax?: number;
   readonly holdTime?: number;
@@ -97,6 +106,47 @@ export function limitBytes(text: string): number {
   return text === 'max' ? maxLimitBytes : wholeNumber(0, maxLimitBytes)(text);
 }
 
+/** A qdisc by name, with what is to be other than usual. */
+export type QdiscOption = Partial<QdiscSettings> & { readonly kind: QdiscKind };
+
+const timeFactors: Readonly<Record<string, number>> = { us: 1, ms: 1e3, s: 1e6 };
+
+/** As tc writes a time: a number of microseconds, or with a unit. */
+function timeUs(text: string): number {
+  const match = /^([0-9]+(?:\.[0-9]+)?)(us|ms|s)?$/.exec(text);
+  return Math.round(Number(match?.[1] ?? Number.NaN) * (timeFactors[match?.[2] ?? 'us'] ?? Number.NaN));
+}
+
+/** fq_codel's options by tc's names. */
+const qdiscWords: Readonly<Record<string, (value: string) => Partial<QdiscSettings>>> = {
+  target: (value) => ({ targetUs: timeUs(value) }),
+  interval: (value) => ({ intervalUs: timeUs(value) }),
+  limit: (value) => ({ limitPackets: Number(value) }),
+  flows: (value) => ({ flows: Number(value) }),
+  quantum: (value) => ({ quantumBytes: Number(value) }),
+};
+
+/** A parser for commander: a qdisc as tc takes it, like "fq_codel" or "fq_codel target 10ms noecn". */
+export function qdiscOption(text: string): QdiscOption {
+  const [name = '', ...words] = text.trim().split(/\s+/);
+  const kind = qdiscKinds.find((known) => known === name);
+  if (kind === undefined) throw new InvalidArgumentError(`it must be one of ${qdiscKinds.join(', ')}.`);
+  if (words.length > 0 && kind !== 'fq_codel') throw new InvalidArgumentError(`${kind} has no options.`);
+  let changes: Partial<QdiscSettings> = {};
+  for (let i = 0; i < words.length; i++) {
+    const word = words[i] ?? '';
+    const isSwitch = word === 'ecn' || word === 'noecn';
+    const option = qdiscWords[word];
+    if (isSwitch) changes = { ...changes, ecn: word === 'ecn' };
+    else if (option !== undefined) changes = { ...changes, ...option(words[++i] ?? '') };
+    else throw new InvalidArgumentError(`fq_codel has no option "${word}".`);
+  }
+  const checked = qdiscSettingsSchema.partial().safeParse(changes);
+  if (checked.success) return { ...changes, kind };
+  const [issue] = checked.error.issues;
+  throw new InvalidArgumentError(`${issue?.path.join('.') ?? name}: ${issue?.message ?? 'not a value'}.`);
+}
+
 /** @throws AppError `usage` for addresses that are none, or options that contradict each other */
 export function settingsOf(options: RunOptions, scenario: Scenario): SessionSettings {
   const { address, gateway, target } = options;
@@ -134,6 +184,7 @@ export function settingsOf(options: RunOptions, scenario: Scenario): SessionSett
       limitMaxBytes: limitMax,
       holdTimeMs: options.holdTime ?? base.bql.holdTimeMs,
     },
+    qdisc: { ...base.qdisc, ...options.qdisc },
     load: { ...base.load, enabled: false },
     ping: pingOfScenario(scenario, base.ping),
     address:

@@ -16,6 +16,7 @@ const usual: NcmTxOptions = {
   minTxPacketBytes: 14_848,
   maxPacketBytes: 512,
   sendZlp: false,
+  withCrc: false,
   txTimerUs: 0,
 };
 

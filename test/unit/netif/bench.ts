@@ -31,6 +31,7 @@ export class NetifBench implements NetifObserver {
   readonly received: Uint8Array[] = [];
   readonly carriers: boolean[] = [];
   readonly dequeued: { readonly tag: number; readonly waitUs: number }[] = [];
+  readonly dropped: number[] = [];
   readonly sent: { readonly tag: number; readonly driverUs: number; readonly ok: boolean }[] = [];
 
   constructor(options: NetifBenchOptions = {}) {
@@ -64,6 +65,9 @@ export class NetifBench implements NetifObserver {
   }
   handlePacketDequeued(tag: number, waitUs: number): void {
     this.dequeued.push({ tag, waitUs });
+  }
+  handlePacketDropped(tag: number): void {
+    this.dropped.push(tag);
   }
   handlePacketSent(tag: number, handedOverAtUs: number, completedAtUs: number, ok: boolean): void {
     this.sent.push({ tag, driverUs: completedAtUs - handedOverAtUs, ok });

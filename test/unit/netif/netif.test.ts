@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { cdcNcm } from '../../../src/minidrivers/cdc-ncm.ts';
+import { createQdisc } from '../../../src/netif/create-qdisc.ts';
 import { controlOut, type Procedure } from '../../../src/usbnet/procedure.ts';
 import { cdcDevice, contextFor, converse, obliging } from '../minidrivers/conversation.ts';
 import { makeDevice } from '../usbnet/hand-made-device.ts';
@@ -86,6 +87,51 @@ describe('sending', () => {
     expect([closed.transmit(), closed.netif.carrierDrops, closed.netif.packets.inUse]).toEqual([false, 1, 0]);
     const dark = new NetifBench({ linkInterrupt: true }).open();
     expect([dark.transmit(), dark.netif.carrierDrops, dark.netif.packets.inUse]).toEqual([false, 1, 0]);
+  });
+});
+
+describe('another qdisc', () => {
+  test('what waits is dropped and counted, as with tc qdisc replace; what comes then goes through the new one', () => {
+    const bench = new NetifBench({ txQueueLength: 50 }).open();
+    const { netif } = bench;
+    for (let tag = 1; tag <= 200; tag++) bench.transmit(1000, { tag });
+    bench.poll();
+    const waiting = netif.qdisc.length;
+    const dropsBefore = netif.qdiscDrops;
+    expect(waiting).toBeGreaterThan(10);
+    expect(dropsBefore).toBeGreaterThan(0);
+    expect(netif.replaceQdisc(createQdisc({ name: 'fq_codel' }), bench.nowUs)).toBe(waiting);
+    expect(bench.dropped).toHaveLength(waiting);
+    expect([netif.qdisc.name, netif.qdisc.length, netif.qdiscDrops]).toEqual([
+      'fq_codel',
+      0,
+      dropsBefore + waiting,
+    ]);
+    bench.transmit(1000, { tag: 999 });
+    expect(netif.qdisc.length).toBe(1);
+    bench.endAll(bench.tx);
+    bench.endAll(bench.tx);
+    expect(bench.sent.map(({ tag }) => tag)).toContain(999);
+    expect(netif.packets.inUse).toBe(0);
+  });
+
+  test('a packet that fq_codel drops on its way out is told', () => {
+    const bench = new NetifBench().open();
+    const { netif } = bench;
+    netif.replaceQdisc(
+      createQdisc({ name: 'fq_codel', fqCodel: { targetUs: 1000, intervalUs: 1000 } }),
+      bench.nowUs,
+    );
+    for (let tag = 1; tag <= 300; tag++) bench.transmit(1000, { tag });
+    for (let i = 0; i < 300 && netif.qdisc.length > 0; i++) {
+      bench.advance(2000);
+      bench.endAll(bench.tx.slice(0, 1));
+    }
+    bench.endAll(bench.tx);
+    expect(netif.qdiscDrops).toBeGreaterThan(0);
+    expect(bench.dropped).toHaveLength(netif.qdiscDrops);
+    expect(bench.sent.length + bench.dropped.length).toBe(300);
+    expect(netif.packets.inUse).toBe(0);
   });
 });
 

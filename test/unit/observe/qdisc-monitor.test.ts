@@ -44,6 +44,8 @@ test('one tc answers all questions', () => {
     backlogBytes: 15_140,
     backlogPackets: 10,
     droppedPackets: 4,
+    markedPackets: Number.NaN,
+    flows: Number.NaN,
     requeues: 1,
   });
   ask();
@@ -128,4 +130,17 @@ test.each([
   '[{',
 ])('no qdisc in %j', (line) => {
   expect(parseRootQdisc(line)).toBeUndefined();
+});
+
+test('fq_codel’s marks and flows are read too', () => {
+  const line =
+    '[{"kind":"fq_codel","handle":"8001:","root":true,"refcnt":2,"options":{"limit":10240},"drops":3,' +
+    '"requeues":0,"backlog":3028,"qlen":2,"drop_overlimit":0,"new_flow_count":9,"ecn_mark":7,' +
+    '"new_flows_len":1,"old_flows_len":2}]';
+  expect(parseRootQdisc(line)).toMatchObject({
+    kind: 'fq_codel',
+    droppedPackets: 3,
+    markedPackets: 7,
+    flows: 3,
+  });
 });
