@@ -16,16 +16,17 @@ export function distributionScale(
   left: number,
   right: number,
 ): DistributionScale {
-  const longest = Math.max(longestUs, 1);
-  const logarithmic = longest > logarithmicFrom * Math.max(shortestUs, 1);
-  const low = logarithmic ? Math.max(shortestUs, 1) : 0;
-  const share = logarithmic
-    ? (us: number): number => Math.log(Math.max(us, low) / low) / Math.log(longest / low)
-    : (us: number): number => us / longest;
   const steps: number[] = [];
   for (let power = -3; power <= 5; power++) {
     for (const factor of [1, 2, 5]) steps.push(factor * 10 ** power * 1000);
   }
+  const logarithmic = longestUs > logarithmicFrom * Math.max(shortestUs, 1);
+  // A logarithmic axis goes from mark to mark, so that no curve runs along its edge.
+  const longest = Math.max(1, logarithmic ? (steps.find((us) => us >= longestUs) ?? longestUs) : longestUs);
+  const low = logarithmic ? (steps.findLast((us) => us <= shortestUs) ?? 1) : 0;
+  const share = logarithmic
+    ? (us: number): number => Math.log(Math.max(us, low) / low) / Math.log(longest / low)
+    : (us: number): number => us / longest;
   const marks = logarithmic
     ? thinned(steps.filter((us) => us >= low && us <= longest))
     : multiples(steps.find((us) => longest / us <= mostTicks) ?? longest, longest);

@@ -59,7 +59,7 @@ function differenceRow(metric: MetricComparison): Markup {
   const value = metric.metric.endsWith('Us') ? formatDuration : formatBitRate;
   const shown = (number: number | null): string => (number === null ? noValue : value(number));
   const interval = absolute === null ? noValue : `${value(absolute.low)} to ${value(absolute.high)}`;
-  return markup`<tr><td>${metricNames[metric.metric]}</td><td class="number">${shown(metric.first)}</td><td class="number">${shown(metric.second)}</td><td class="number">${shown(absolute?.estimate ?? null)}</td><td class="number">${interval}</td><td class="number">${relative === null ? noValue : percentRange(relative).replace(' percent', '')}</td><td class="number">${formatCount(metric.blocks)}${metric.method === 'student-t' ? ' (t)' : ''}</td></tr>`;
+  return markup`<tr><td>${metricNames[metric.metric]}</td><td class="number">${shown(metric.first)}</td><td class="number">${shown(metric.second)}</td><td class="number">${shown(absolute?.estimate ?? null)}</td><td class="number">${interval}</td><td class="number">${relative === null ? noValue : percentRange(relative).replace(' percent', '').replaceAll('-', '−')}</td><td class="number">${formatCount(metric.blocks)}${metric.method === 'student-t' ? ' (t)' : ''}</td></tr>`;
 }
 
 function lossOf({ probesSent, probesLost }: ArmComparison['first']): string {
