@@ -120,6 +120,7 @@ export class DeviceSession implements MeasurementObserver {
   #loop: SessionLoop | undefined;
   #path: MeasurementPath | undefined;
   #startUs = 0;
+  #scenario: string | undefined;
   #experiment: Experiment | undefined;
   /** Ends {@link run} if no experiment does. */
   #endRun: (() => void) | undefined;
@@ -194,6 +195,7 @@ export class DeviceSession implements MeasurementObserver {
       settings: this.#settings,
       facts: [...this.#facts],
       problems: [...this.#problems.values()],
+      ...(this.#scenario === undefined ? {} : { experiment: this.#scenario }),
       ...(status !== undefined && fileName !== undefined
         ? { recording: { id: fileName, fileName, state: status.state, sizeBytes: status.sizeBytes } }
         : {}),
@@ -286,6 +288,12 @@ export class DeviceSession implements MeasurementObserver {
     opened.loop.run((nowUs) => path.configure(changes, nowUs));
     this.#settings = path.settings;
     this.#recorder?.writeSettings(this.#settings, this.#timeUs);
+    this.#change();
+  }
+
+  /** Says that the session is taken through a scenario, from when on the topic `experiment` tells of it. */
+  announceExperiment(scenario: string): void {
+    this.#scenario = scenario;
     this.#change();
   }
 

@@ -269,6 +269,7 @@ export class Engine implements EngineApi {
       programs: settings.tap === undefined ? undefined : new SegmentPrograms(startLineProgram, scenario),
     });
     this.#experiments.set(session.id, runner);
+    session.announceExperiment(scenario.name);
     runner.finished.catch(() => undefined).finally(() => void session.stop());
     return runner;
   }
