@@ -170,6 +170,12 @@ export function replay(trace: QdiscTrace, settings: FqCodelSettings): Replay {
   return { fates, stats: qdisc.stats, answers, sameAnswers };
 }
 
+/** Of a flow: its ports as the guest's processor reads four bytes, the destination's last. */
+export function destinationPort(flow: string): number {
+  const bytes = Number(flow);
+  return (((bytes >>> 16) & 0xff) << 8) | (bytes >>> 24);
+}
+
 export interface FlowFigures {
   readonly packets: number;
   readonly drops: number;
