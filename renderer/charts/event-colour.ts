@@ -8,6 +8,7 @@ export function eventColour(event: SessionEvent, colours: ChartColours): string 
     case 'error':
     case 'timeout':
     case 'halt':
+    case 'recovery':
     case 'gap':
       return colours.error;
     case 'bql-on':

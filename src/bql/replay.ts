@@ -16,6 +16,9 @@ export interface DqlReplayState {
   readonly prev_ovlimit: number;
   readonly lowest_slack: number;
   readonly slack_start: number;
+  /** Only with `stall_thrs` in the header. */
+  readonly stall_cnt?: number;
+  readonly stall_max?: number;
 }
 
 /** A line that cannot be replayed. */
@@ -71,8 +74,10 @@ export function* replayTrace(lines: Iterable<string>): Generator<DqlReplayState>
         maxLimit: whole(event['limit_max'], 'limit_max', line),
         nowTicks: lastNow,
       });
+      dql.setStallThreshold(whole(event['stall_thrs'], 'stall_thrs', line, 0), lastNow);
     } else if (event['queued'] !== undefined) {
-      dql.queued(whole(event['queued'], 'queued', line), whole(event['now'], 'now', line, lastNow));
+      lastNow = whole(event['now'], 'now', line, lastNow);
+      dql.queued(whole(event['queued'], 'queued', line), lastNow);
     } else if (event['completed'] !== undefined) {
       const count = whole(event['completed'], 'completed', line);
       const now = whole(event['now'], 'now', line);
@@ -91,6 +96,7 @@ export function* replayTrace(lines: Iterable<string>): Generator<DqlReplayState>
         prev_ovlimit: dql.prevOvlimit,
         lowest_slack: dql.lowestSlack,
         slack_start: dql.slackStartTicks,
+        ...(dql.stallThresholdTicks === 0 ? {} : { stall_cnt: dql.stallCount, stall_max: dql.stallMaxTicks }),
       };
     } else {
       throw new ReplayError(line, 'neither "queued" nor "completed"');

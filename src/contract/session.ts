@@ -75,6 +75,8 @@ export const sessionEventSchema = z.object({
     'phase',
     'carrier',
     'halt',
+    /** A line of the recovery's step log. */
+    'recovery',
     'timeout',
     'error',
     'unplug',

@@ -4,6 +4,28 @@
  * a gap in a chart.
  */
 
+/**
+ * What went wrong since the start of the session, by code; NaN where that is not known. Transfers that we cancelled
+ * ourselves, or that ended because the device was unplugged, are no errors.
+ */
+export const faultColumns = [
+  'txStallErrors',
+  'txProtocolErrors',
+  'txTimeoutErrors',
+  'txOtherErrors',
+  'rxStallErrors',
+  'rxProtocolErrors',
+  'rxOverflowErrors',
+  'rxTimeoutErrors',
+  'rxOtherErrors',
+  /** Times that nothing was sent for five seconds although the queue was not empty (the kernel's transmit timeout). */
+  'txTimeouts',
+  /** Steps of the recovery that were begun, and those of them that were resets of the device's port. */
+  'recoveryRetries',
+  'recoveryResets',
+] as const;
+export type FaultColumn = (typeof faultColumns)[number];
+
 /** One row each sampling interval, about that interval or its end. */
 export const sampleColumns = [
   /** End of the interval, microseconds since the start of the session. */
@@ -47,6 +69,7 @@ export const sampleColumns = [
   'stackXoff',
   /** The longest that our own event loop was late in the interval; what was measured in it is no better than this. */
   'eventLoopLagUs',
+  ...faultColumns,
 ] as const;
 export type SampleColumn = (typeof sampleColumns)[number];
 

@@ -7,12 +7,14 @@ import { DqlAccountingError } from '../bql/dql.ts';
 import type { TxQueueSettings } from '../bql/tx-queue.ts';
 import type { Problem } from '../contract/problem.ts';
 import type { StageName } from '../contract/session.ts';
-import type {
-  BqlSettings,
-  LiveSettings,
-  PingSettings,
-  QdiscSettings,
-  SessionSettings,
+import {
+  type BqlSettings,
+  changedSettings,
+  defaultDownloadSettings,
+  type LiveSettings,
+  type PingSettings,
+  type QdiscSettings,
+  type SessionSettings,
 } from '../contract/settings.ts';
 import { probeColumns, probeIndex } from '../contract/telemetry.ts';
 import { DhcpClient, type DhcpLease, type DhcpObserver } from '../ip/dhcp-client.ts';
@@ -21,10 +23,11 @@ import { minidriverOf } from '../minidrivers/registry.ts';
 import { Netif, type NetifObserver } from '../netif/netif.ts';
 import { createQdisc } from '../netif/create-qdisc.ts';
 import type { Qdisc } from '../netif/qdisc.ts';
+import { Download } from '../probes/download.ts';
 import { Load } from '../probes/load.ts';
 import { Ping, type PingSettings as PingTiming, type ProbeResult } from '../probes/ping.ts';
 import type { DriverBinding, DriverTuning, Match } from '../usbnet/minidriver.ts';
-import { DriverError } from '../usbnet/procedure.ts';
+import { DriverError, resetPort } from '../usbnet/procedure.ts';
 import { type ProcedureOutcome, ProcedureRunner } from '../usbnet/procedure-runner.ts';
 import type { Transfer } from '../usbnet/transfer.ts';
 import type { RequestResult, Transport, TransportHandler } from '../usbnet/transport.ts';
@@ -33,14 +36,13 @@ import { formatMacAddress, zeroMacAddress } from '../wire/mac-address.ts';
 import { describeDriver, describeQdisc } from './facts.ts';
 import type { MeasurementObserver, MeasurementOptions, MeasurementPath } from './measurement-path.ts';
 import { describeTap, type TapLink } from './tap-link.ts';
+import { ProgressWatch } from './progress-watch.ts';
 import { type LagMeter, Sampler } from './sampler.ts';
 
 /** A device whose link does not come up in this time has a problem worth telling. */
 const carrierPatienceUs = 10_000_000;
 /** Between giving the lease back and taking the interface down, so that the message still leaves. */
 const farewellUs = 20_000;
-/** Bytes in flight and no completion for this long: stalled. */
-const stallUs = 2_000_000;
 /** So often the host's own counters of a TAP interface are read. */
 const tapIntervalUs = 1_000_000;
 /** So many probes in a row without an answer: the target is silent. */
@@ -99,6 +101,7 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
   #dhcp: DhcpClient | undefined;
   #ping: Ping | undefined;
   #load: Load | undefined;
+  #download: Download | undefined;
   #sampler: Sampler | undefined;
   #target: number | undefined;
   #carrierDueAtUs = neverUs;
@@ -106,9 +109,7 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
   #whenStopped: ((error: AppError | undefined, nowUs: number) => void) | undefined;
   #gone = false;
   #failed = false;
-  #stalled = false;
-  #progressAtUs = 0;
-  #progressBytes = 0;
+  #watch: ProgressWatch | undefined;
   #tapDueAtUs = 0;
   #tapDropped = 0;
   #lostInARow = 0;
@@ -205,6 +206,7 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
     this.#stack = stack;
     tap?.join(netif, (problem) => this.#reportTap(problem));
     this.#load = new Load(stack, () => netif.qdisc.length, this.#settings.load);
+    this.#download = new Download(stack, this.#settings.download ?? defaultDownloadSettings);
     this.#ping = new Ping(stack, pingIdentifier, pingTiming(this.#settings.ping), (result) =>
       this.#handleProbe(result),
     );
@@ -214,13 +216,20 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
       rateHz: this.#settings.sampleRateHz,
       lag,
       nowUs,
+      recovery: this.#options.recovery,
       report: (row, atUs) => {
         this.#observer.handleSample(row);
-        this.#watchProgress(atUs);
+        this.#watch?.look(atUs);
         this.#watchTap(atUs);
       },
     });
-    this.#progressAtUs = nowUs;
+    this.#watch = new ProgressWatch({
+      netif,
+      observer: this.#observer,
+      ladder: this.#options.recovery,
+      answersOverdue: () => this.#answered && this.#lostInARow >= silentProbes,
+      nowUs,
+    });
     this.#observer.handleStage('carrier', 'active', 'waiting for the link');
     if (netif.carrier) this.#handleLinkUp(nowUs);
     else this.#carrierDueAtUs = nowUs + carrierPatienceUs;
@@ -315,6 +324,7 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
     this.#observer.handleFacts([{ group: 'network', name: 'Target', value: formatIpv4Address(target) }]);
     this.#ping?.setTarget(target, nowUs);
     this.#load?.setTarget(target, nowUs);
+    this.#download?.setTarget(target, nowUs);
     this.#observer.handleStage('measure', 'active', this.#settings.ping.enabled ? 'measuring' : 'load only');
   }
 
@@ -330,6 +340,7 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
     this.#observer.handleStage('address', 'active', 'asking for an address by DHCP');
     this.#ping?.setTarget(undefined, nowUs);
     this.#load?.setTarget(undefined, nowUs);
+    this.#download?.setTarget(undefined, nowUs);
   }
 
   handleNoServer(_nowUs: number): void {
@@ -361,6 +372,7 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
     this.#observer.handleStage('carrier', 'active', 'waiting for the link');
     this.#ping?.setTarget(undefined, nowUs);
     this.#load?.setTarget(undefined, nowUs);
+    this.#download?.setTarget(undefined, nowUs);
     this.#carrierDueAtUs = nowUs + carrierPatienceUs;
   }
 
@@ -373,6 +385,7 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
   handlePacketDropped(): void {}
 
   handlePacketSent(tag: number, handedOverAtUs: number, completedAtUs: number, ok: boolean): void {
+    this.#load?.handlePacketSent(tag);
     if (!ok) return;
     this.#sampler?.addDriverQueue(completedAtUs - handedOverAtUs);
     if (tag !== 0) this.#ping?.handlePacketSent(tag, handedOverAtUs, completedAtUs);
@@ -423,47 +436,14 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
     ]);
   }
 
-  /** Tells a stall from a pause: bytes are in flight, and none were completed for two seconds. */
-  #watchProgress(nowUs: number): void {
-    const netif = this.#netif;
-    if (netif === undefined) return;
-    const bytes = netif.usbnet.stats.txTransferBytes;
-    if (bytes !== this.#progressBytes || netif.txQueue.inflightBytes === 0) {
-      this.#progressBytes = bytes;
-      this.#progressAtUs = nowUs;
-    }
-    const stalled = nowUs - this.#progressAtUs >= stallUs;
-    if (stalled === this.#stalled) return;
-    this.#stalled = stalled;
-    this.#observer.handleStalled(stalled);
-    this.#observer.handleEvent(
-      'halt',
-      stalled ? `nothing completed for ${stallUs / 1e6} s` : 'transfers complete again',
-      nowUs,
-    );
-    if (stalled) {
-      this.#observer.handleProblem({
-        id: 'stalled',
-        severity: 'error',
-        message: `${netif.txQueue.inflightBytes} bytes are in flight and the device takes none of them.`,
-        remedy:
-          'Check the radio and the cable; if it does not recover, unplug the device and plug it in again.',
-      });
-    } else {
-      this.#observer.handleCured('stalled');
-    }
-  }
-
   // ---- settings ----
 
   /** Changes settings while measuring. */
   configure(changes: LiveSettings, nowUs: number): void {
     const before = this.#settings;
-    const bql = { ...before.bql, ...definedOnly(changes.bql) };
-    const qdisc = { ...before.qdisc, ...definedOnly(changes.qdisc) };
-    const load = { ...before.load, ...definedOnly(changes.load) };
-    const ping = { ...before.ping, ...definedOnly(changes.ping) };
-    this.#settings = { ...before, bql, qdisc, load, ping };
+    const after = changedSettings(before, changes);
+    const { bql, qdisc, load, download, ping } = after;
+    this.#settings = after;
     if (changes.bql !== undefined) {
       this.#netif?.txQueue.configure(txQueueSettings(bql), nowUs);
       if (bql.enabled !== before.bql.enabled) {
@@ -476,6 +456,9 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
     }
     if (changes.qdisc !== undefined) this.#changeQdisc(before.qdisc, qdisc, nowUs);
     if (changes.load !== undefined) this.#load?.configure(load, nowUs);
+    if (changes.download !== undefined && download !== undefined) {
+      this.#download?.configure(download, nowUs);
+    }
     if (changes.ping !== undefined) this.#ping?.configure(pingTiming(ping), nowUs);
   }
 
@@ -511,11 +494,22 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
     this.#whenStopped = done;
     this.#ping?.close();
     this.#load?.setTarget(undefined, nowUs);
+    this.#download?.setTarget(undefined, nowUs);
     this.#sampler?.stop();
     this.#carrierDueAtUs = neverUs;
     const hasLease = this.#dhcp?.lease !== undefined;
     this.#dhcp?.stop(nowUs);
     this.#stopAtUs = hasLease && !this.#gone ? nowUs + farewellUs : nowUs;
+  }
+
+  /**
+   * Resets the device's port, once the interface is down. Nothing but giving it back can be done with it afterwards: it
+   * has forgotten what the driver has set.
+   */
+  resetPort(nowUs: number, done: (error: AppError | undefined, nowUs: number) => void): void {
+    this.#runner.start(resetPort(), nowUs, (outcome, atUs) => {
+      done(outcome.ok ? undefined : asFailure(outcome.error), atUs);
+    });
   }
 
   #takeDown(nowUs: number): void {
@@ -572,6 +566,7 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
     this.#stack?.poll(nowUs);
     this.#ping?.poll(nowUs);
     this.#load?.poll(nowUs);
+    this.#download?.poll(nowUs);
     this.#options.tap?.bridge?.poll(nowUs);
     this.#netif?.poll(nowUs);
     this.#sampler?.poll(nowUs);
@@ -581,6 +576,7 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
     let next = Math.min(this.#runner.pollAtUs(), this.#stopAtUs, this.#carrierDueAtUs);
     if (this.#netif !== undefined) next = Math.min(next, this.#netif.pollAtUs());
     if (this.#load !== undefined) next = Math.min(next, this.#load.pollAtUs());
+    if (this.#download !== undefined) next = Math.min(next, this.#download.pollAtUs());
     const { tap } = this.#options;
     if (tap?.bridge !== undefined) next = Math.min(next, tap.bridge.pollAtUs());
     if (this.#ping !== undefined) next = Math.min(next, this.#ping.pollAtUs());
@@ -613,13 +609,4 @@ function asFailure(error: unknown): AppError {
     return new AppError('internal', error.message, { cause: error });
   }
   return new AppError('internal', error instanceof Error ? error.message : String(error), { cause: error });
-}
-
-/** The properties that are there: a setting that is given as undefined is not a change. */
-function definedOnly<T extends object>(
-  changes: T | undefined,
-): { [Key in keyof T]?: Exclude<T[Key], undefined> } {
-  if (changes === undefined) return {};
-  const entries = Object.entries(changes).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(entries) as { [Key in keyof T]?: Exclude<T[Key], undefined> };
 }

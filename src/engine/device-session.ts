@@ -13,13 +13,16 @@ import {
   type StageName,
   stageNames,
 } from '../contract/session.ts';
-import type { LiveSettings, SessionSettings } from '../contract/settings.ts';
+import { changedSettings, type LiveSettings, type SessionSettings } from '../contract/settings.ts';
 import { probeColumns, sampleColumns, type TelemetryTable } from '../contract/telemetry.ts';
-import { Experiment, type ExperimentPhase, type PhaseRun } from '../probes/experiment.ts';
+import { Experiment, type ExperimentPhase } from '../probes/experiment.ts';
+import { RecoveryLadder } from '../usbnet/recovery-ladder.ts';
 import { DeviceWait } from './device-wait.ts';
-import type { MeasurementObserver, MeasurementPath } from './measurement-path.ts';
+import type { MeasurementObserver, MeasurementPath, ReopenStep } from './measurement-path.ts';
+import { tellRecovery } from './recovery-log.ts';
 import type { OpenDevice, OpenedDevice } from './opened-device.ts';
 import type { SessionLoop } from './session-loop.ts';
+import { settingsOfSegment } from './segment-settings.ts';
 import type { PhaseStart, SessionRecorder } from './session-recorder.ts';
 import { TelemetryContinuity } from './telemetry-continuity.ts';
 import { TelemetryFeed } from './telemetry-feed.ts';
@@ -32,6 +35,10 @@ const probeRows = 18_000;
 const eventLimit = 5000;
 /** Taking an interface down takes at most this long (usbnet gives up after five seconds). */
 const stopLimitMs = 8000;
+/** What we have given back ourselves is there again within this time, or something is wrong with it. */
+const takeAnewLimitMs = 60_000;
+/** A reset of a port: the request's own five seconds, and the runner's grace. */
+const resetLimitMs = 8000;
 
 const recordingProblemId = 'recording-failed';
 
@@ -41,8 +48,11 @@ export interface ReopenDevice {
   readonly open: OpenDevice;
   /** It may be there again. */
   readonly onChange: Event<void>;
-  /** How long it is waited for, milliseconds; infinite: until the session is stopped. */
-  readonly limitMs: number;
+  /**
+   * How long it is waited for when it was unplugged, milliseconds; infinite: until the session is stopped; undefined: the
+   * session ends, and only what we have given back ourselves is taken anew.
+   */
+  readonly unplugLimitMs: number | undefined;
 }
 
 export interface DeviceSessionOptions {
@@ -52,7 +62,7 @@ export interface DeviceSessionOptions {
   /** Wall clock now, ISO 8601. */
   readonly startedAt: string;
   readonly open: OpenDevice;
-  /** How the device is waited for when it goes away; undefined: the session ends with it. */
+  /** How the device is opened again; undefined: the session ends with it. */
   readonly reopen: ReopenDevice | undefined;
   /** Makes the recorder, if the session is to be recorded. */
   readonly record: ((session: Session) => SessionRecorder) | undefined;
@@ -60,6 +70,13 @@ export interface DeviceSessionOptions {
   readonly recordingRequired: boolean;
   readonly seed: number;
   readonly log: Log;
+}
+
+/** Who has a part in the segments of a run, and is told of them. */
+export interface SegmentObserver {
+  /** It begins: its settings are set. Times of the telemetry. */
+  handleStart?(phase: ExperimentPhase, timeUs: number): void;
+  handleEnd?(run: SessionPhase): void;
 }
 
 /** A phase of an experiment, at times of the telemetry. */
@@ -96,6 +113,8 @@ export class DeviceSession implements MeasurementObserver {
   #recorder: SessionRecorder | undefined;
   readonly #continuity = new TelemetryContinuity();
   #device: Device;
+  /** Resolves once the first opening has come to an end, well or not. */
+  #opening: Promise<void> = Promise.resolve();
   #opened: OpenedDevice | undefined;
   /** That of the device, open or lost: the session's clock. */
   #loop: SessionLoop | undefined;
@@ -107,6 +126,11 @@ export class DeviceSession implements MeasurementObserver {
   #wait: DeviceWait | undefined;
   /** Resolves once a lost device is open again, or given up. */
   #recovery: Promise<void> | undefined;
+  readonly #ladder = new RecoveryLadder((report) => tellRecovery(report, this));
+  /** Why the device is being given back, and what is to be done before it is taken anew. */
+  #interruption: Interruption | undefined;
+  /** Resolves when the host is awake again; undefined: it is. */
+  #sleep: { readonly ended: Promise<void>; readonly end: () => void } | undefined;
   #finishing = false;
   #isOver = false;
   #error: AppError | undefined;
@@ -202,17 +226,34 @@ export class DeviceSession implements MeasurementObserver {
     }
     try {
       if (this.#options.recordingRequired) await this.#recorder?.whenOpen();
-      const opened = await this.#options.open((error) => this.handleFailure(asAppError(error)));
-      this.#opened = opened;
+      if (this.#finishing) return;
+      const opened = await this.#open();
       if (this.#finishing) return;
       this.#startUs = opened.loop.nowUs();
       this.#begin(opened);
       this.#recorder?.writeSettings(this.#settings, 0);
     } catch (error) {
+      if (this.#finishing) return;
       const failure = asAppError(error);
       this.handleStage('open', 'failed', failure.message);
       this.handleFailure(failure);
     }
+  }
+
+  /** Whoever ends the session meanwhile has to wait for it: only what is open can be given back. */
+  async #open(): Promise<OpenedDevice> {
+    const opening = this.#options.open((error) => this.handleFailure(asAppError(error)), this.#settings);
+    this.#opening = opening.then(
+      (opened) => {
+        this.#opened = opened;
+        // Too late for the end of the session, which did not wait any longer.
+        if (this.#isOver) void this.#giveBack();
+      },
+      () => {},
+    );
+    const opened = await opening;
+    await this.#opening;
+    return opened;
   }
 
   #begin(opened: OpenedDevice): void {
@@ -225,6 +266,7 @@ export class DeviceSession implements MeasurementObserver {
         seed: this.#options.seed,
         observer: this,
         startUs: this.#startUs,
+        recovery: this.#ladder,
       });
       this.#path = path;
       opened.loop.add(path);
@@ -247,6 +289,16 @@ export class DeviceSession implements MeasurementObserver {
     this.#change();
   }
 
+  /** Keeps a JSON value under a name in the recording, if there is one; a later one of that name replaces it. */
+  keep(key: string, value: unknown): void {
+    this.#recorder?.writeMeta(key, value);
+  }
+
+  /** Keeps a line that another program has written in the recording. */
+  keepLine(program: string, phase: string, line: string): void {
+    this.#recorder?.writeProgramLine({ timeUs: this.#timeUs, program, phase, line });
+  }
+
   note(text: string): void {
     this.#addEvent('note', text, this.#timeUs);
   }
@@ -255,15 +307,24 @@ export class DeviceSession implements MeasurementObserver {
    * Takes the device through an experiment; resolves with the phases as they were, also when it ends early. Its time goes
    * on while the device is lost.
    */
-  async run(phases: readonly ExperimentPhase[]): Promise<readonly SessionPhase[]> {
-    const runs: PhaseRun[] = [];
+  async run(
+    phases: readonly ExperimentPhase[],
+    segments: SegmentObserver = {},
+  ): Promise<readonly SessionPhase[]> {
+    const runs: SessionPhase[] = [];
     const startUs = this.#startUs;
+    const base = this.#settings;
     await new Promise<void>((resolve) => {
       const experiment = new Experiment(phases, {
-        handlePhaseStart: (phase, nowUs) => this.#startPhase(phase, nowUs),
-        handlePhaseEnd: (run) => {
+        handlePhaseStart: (phase, nowUs) => {
+          this.#startPhase(phase, base, nowUs);
+          segments.handleStart?.(phase, nowUs - startUs);
+        },
+        handlePhaseEnd: ({ phase, startUs: fromUs, endUs }) => {
+          const run = { phase, startUs: fromUs - startUs, endUs: endUs - startUs };
           runs.push(run);
-          this.#recorder?.endPhase(run.endUs - startUs);
+          this.#recorder?.endPhase(run.endUs);
+          segments.handleEnd?.(run);
         },
         handleExperimentEnd: () => resolve(),
       });
@@ -275,11 +336,21 @@ export class DeviceSession implements MeasurementObserver {
     });
     this.#experiment = undefined;
     this.#endRun = undefined;
-    return runs.map((run) => ({
-      phase: run.phase,
-      startUs: run.startUs - startUs,
-      endUs: run.endUs - startUs,
-    }));
+    return runs;
+  }
+
+  /** Ends a {@link run} early; the session goes on. */
+  endRun(): void {
+    this.#experiment?.stop(this.#loop?.nowUs() ?? 0);
+    this.#endRun?.();
+  }
+
+  /** Where a {@link run} is: the number of its segment from 0, and what is left of that; undefined without one. */
+  get runPosition(): { readonly index: number; readonly leftUs: number } | undefined {
+    const current = this.#experiment?.current;
+    if (current === undefined) return undefined;
+    const leftUs = Math.max(0, current.endsAtUs - (this.#loop?.nowUs() ?? 0));
+    return { index: current.index, leftUs };
   }
 
   #drive(loop: SessionLoop, experiment: Experiment): void {
@@ -287,20 +358,18 @@ export class DeviceSession implements MeasurementObserver {
     if (!experiment.running) loop.run((nowUs) => experiment.start(nowUs));
   }
 
-  #startPhase(phase: ExperimentPhase, nowUs: number): void {
+  #startPhase(phase: ExperimentPhase, base: SessionSettings, nowUs: number): void {
+    const changes = settingsOfSegment(phase, base, this.#settings);
     const path = this.#path;
-    if (path === undefined) return;
-    const changes: LiveSettings = {
-      bql: { enabled: phase.bql === 'on' },
-      load: { enabled: phase.kind === 'load' },
-    };
-    path.configure(changes, nowUs);
-    this.#settings = path.settings;
+    // A lost device gets them when it is back.
+    if (path === undefined) this.#settings = changedSettings(this.#settings, changes);
+    else path.configure(changes, nowUs);
+    this.#settings = path?.settings ?? this.#settings;
     const timeUs = nowUs - this.#startUs;
     const start: PhaseStart = {
       name: phase.name,
       bqlEnabled: phase.bql === 'on',
-      loadEnabled: phase.kind === 'load',
+      loadEnabled: phase.by !== 'none',
       loadRateBitsPerSecond: this.#settings.load.rateBitsPerSecond,
       startUs: timeUs,
       settleUs: phase.settleUs,
@@ -390,10 +459,34 @@ export class DeviceSession implements MeasurementObserver {
     this.#change();
   }
 
-  handleFailure(error: AppError): void {
-    if (error.kind === 'device-gone' && this.#options.reopen !== undefined && this.#opened !== undefined) {
-      this.#lose(this.#options.reopen, error);
+  handleReopen(step: ReopenStep): void {
+    const { reopen } = this.#options;
+    const nowUs = this.#loop?.nowUs() ?? 0;
+    if (reopen === undefined) {
+      this.#ladder.handleStepDone(step, false, 'the device cannot be opened again here', nowUs);
       return;
+    }
+    const text = step === 'reset' ? "the device's port is reset" : 'the driver lets the device go';
+    const error = new AppError('device-failed', `${text}, because nothing moves`, {
+      remedy: 'Nothing has to be done for now.',
+    });
+    this.#lose(reopen, error, { kind: 'recovery', step });
+  }
+
+  handleFailure(error: AppError): void {
+    // What still comes of a device that is being given back is of no interest.
+    if (this.#interruption !== undefined) return;
+    const { reopen } = this.#options;
+    if (reopen !== undefined && this.#opened !== undefined) {
+      if (error.kind === 'device-gone' && reopen.unplugLimitMs !== undefined) {
+        this.#lose(reopen, error, { kind: 'unplug' });
+        return;
+      }
+      const step = this.#nextReopenStep(error);
+      if (step !== undefined) {
+        this.#lose(reopen, error, { kind: 'recovery', step });
+        return;
+      }
     }
     this.#error ??= error;
     this.#problems.set('failed', {
@@ -407,6 +500,7 @@ export class DeviceSession implements MeasurementObserver {
   }
 
   handleGone(): void {
+    if (this.#interruption !== undefined) return;
     const { reopen } = this.#options;
     const reason = this.#opened?.lossReason?.();
     const error =
@@ -414,8 +508,8 @@ export class DeviceSession implements MeasurementObserver {
       new AppError('device-gone', 'the device was unplugged', {
         details: { deviceId: this.#device.id },
       });
-    if (reopen !== undefined) {
-      this.#lose(reopen, error);
+    if (reopen?.unplugLimitMs !== undefined) {
+      this.#lose(reopen, error, { kind: 'unplug' });
       return;
     }
     this.#error ??= error;
@@ -432,10 +526,54 @@ export class DeviceSession implements MeasurementObserver {
     this.#finish('lost');
   }
 
+  /** What is left to be tried with a device that failed while it was being recovered. */
+  #nextReopenStep(error: AppError): ReopenStep | undefined {
+    const nowUs = this.#loop?.nowUs() ?? 0;
+    while (this.#ladder.recovering !== undefined) {
+      const step = this.#ladder.handleFailure(error.message, nowUs);
+      if (step === 'rebind' || step === 'reset') return step;
+    }
+    return undefined;
+  }
+
+  // ---- the host's sleep ----
+
+  /** The host is about to sleep: the device is given back before, since it may lose its power. */
+  handleSuspend(): void {
+    const { reopen } = this.#options;
+    if (reopen === undefined || this.#device.mode === 'simulate' || this.#sleep !== undefined) return;
+    let end = (): void => {};
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    this.#sleep = { ended, end };
+    if (this.#opened === undefined) return;
+    this.#lose(reopen, asleepError('the host goes to sleep'), { kind: 'sleep' });
+  }
+
+  /**
+   * The host is awake again.
+   * @param sleptMs how long it slept, as far as that is known
+   */
+  handleWake(sleptMs: number | undefined): void {
+    const sleep = this.#sleep;
+    this.#sleep = undefined;
+    if (sleep !== undefined) {
+      sleep.end();
+      return;
+    }
+    const { reopen } = this.#options;
+    if (reopen === undefined || this.#device.mode === 'simulate' || this.#opened === undefined) return;
+    // Nobody had told that it would: what the device was told before cannot be relied on any more.
+    const length = sleptMs === undefined ? '' : ` for ${formatDuration(sleptMs * 1000)}`;
+    this.#lose(reopen, asleepError(`the host has slept${length}`), { kind: 'sleep' });
+  }
+
   // ---- a lost device ----
 
-  #lose(reopen: ReopenDevice, error: AppError): void {
+  #lose(reopen: ReopenDevice, error: AppError, interruption: Interruption): void {
     if (this.#finishing || this.#recovery !== undefined) return;
+    this.#interruption = interruption;
     const lostAtUs = this.#timeUs;
     this.#state = 'lost';
     this.#stages = stageNames.map((name) => ({ name, status: 'pending' }));
@@ -460,11 +598,15 @@ export class DeviceSession implements MeasurementObserver {
 
   async #recover(reopen: ReopenDevice, error: AppError, lostAtUs: number): Promise<void> {
     await this.#giveBack();
+    await this.#sleep?.ended;
     if (this.#isFinishing()) return;
     const wait = new DeviceWait({
-      open: () => reopen.open((failure) => this.handleFailure(asAppError(failure))),
+      open: () => reopen.open((failure) => this.handleFailure(asAppError(failure)), this.#settings),
       onChange: reopen.onChange,
-      limitMs: reopen.limitMs,
+      limitMs:
+        this.#interruption?.kind === 'unplug'
+          ? (reopen.unplugLimitMs ?? 0)
+          : Math.max(reopen.unplugLimitMs ?? 0, takeAnewLimitMs),
       handleAttempt: (attempt) => this.#tellLost(error, attempt),
     });
     this.#wait = wait;
@@ -478,6 +620,7 @@ export class DeviceSession implements MeasurementObserver {
         if (!this.#isFinishing()) this.#resume(outcome.opened, lostAtUs);
         return;
       case 'failed':
+        this.#interruption = undefined;
         this.#error ??= outcome.error;
         this.#finish('failed');
         return;
@@ -496,6 +639,11 @@ export class DeviceSession implements MeasurementObserver {
     this.#problems.delete('gone');
     this.#state = 'starting';
     this.#addEvent('gap', `the device is back after ${formatDuration(backAtUs - lostAtUs)}`, backAtUs);
+    const interruption = this.#interruption;
+    this.#interruption = undefined;
+    if (interruption?.kind === 'recovery') {
+      this.#ladder.handleStepDone(interruption.step, true, undefined, opened.loop.nowUs());
+    }
     this.#begin(opened);
   }
 
@@ -528,6 +676,8 @@ export class DeviceSession implements MeasurementObserver {
   async #end(endState: SessionState): Promise<Session> {
     const lastUs = this.#timeUs;
     this.#wait?.cancel();
+    this.#sleep?.end();
+    await within(this.#opening, stopLimitMs);
     await this.#recovery;
     await this.#giveBack();
     this.#state = endState;
@@ -546,6 +696,8 @@ export class DeviceSession implements MeasurementObserver {
 
   async #giveBack(): Promise<void> {
     await this.#takeDown();
+    const interruption = this.#interruption;
+    if (interruption?.kind === 'recovery' && interruption.step === 'reset') await this.#resetPort();
     const opened = this.#opened;
     this.#opened = undefined;
     this.#path = undefined;
@@ -554,6 +706,25 @@ export class DeviceSession implements MeasurementObserver {
     for (const notReturned of await opened.close()) {
       this.#problems.set('not-returned', { id: 'not-returned', severity: 'warning', ...notReturned });
     }
+  }
+
+  /** Resets the port of the device that was just taken down; in vain, if the loop or the path can't. */
+  async #resetPort(): Promise<void> {
+    const { loop } = this.#opened ?? {};
+    const path = this.#path;
+    if (loop?.running !== true || path?.resetPort === undefined) return;
+    const error = await new Promise<AppError | undefined>((resolve) => {
+      const timer = setTimeout(() => {
+        resolve(new AppError('timed-out', 'the port was not reset in time'));
+      }, resetLimitMs);
+      loop.run((nowUs) =>
+        path.resetPort?.(nowUs, (resetError) => {
+          clearTimeout(timer);
+          resolve(resetError);
+        }),
+      );
+    });
+    if (error !== undefined) this.#addEvent('recovery', error.message, this.#timeUs);
   }
 
   /** Waits until nothing is in flight any more, for a limited time. */
@@ -577,6 +748,26 @@ export class DeviceSession implements MeasurementObserver {
     this.#error ??= error;
     this.#log.log('error', 'session did not stop cleanly', { reason: error.message });
   }
+}
+
+/** Waits for a promise that does not reject, but no longer than this. */
+async function within(promise: Promise<void>, limitMs: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, limitMs);
+  });
+  await Promise.race([promise, limit]);
+  clearTimeout(timer);
+}
+
+/** Why a session without an end has no device for a while. */
+type Interruption =
+  | { readonly kind: 'unplug' }
+  | { readonly kind: 'sleep' }
+  | { readonly kind: 'recovery'; readonly step: ReopenStep };
+
+function asleepError(message: string): AppError {
+  return new AppError('device-gone', message, { remedy: 'Nothing has to be done for now.' });
 }
 
 function recordingProblem(failure: AppError | undefined): Problem {

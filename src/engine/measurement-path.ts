@@ -2,6 +2,7 @@ import type { Polled } from '../base/clock.ts';
 import type { AppError } from '../base/errors.ts';
 import type { Problem } from '../contract/problem.ts';
 import type { Fact, SessionEvent, Stage, StageName } from '../contract/session.ts';
+import type { RecoveryLadder, RecoveryStep } from '../usbnet/recovery-ladder.ts';
 import type { LiveSettings, SessionSettings } from '../contract/settings.ts';
 
 /** Who is told what happens on a device's way to a measurement, and in it. */
@@ -17,10 +18,15 @@ export interface MeasurementObserver {
   handleProblem(problem: Problem): void;
   handleCured(problemId: string): void;
   handleStalled(stalled: boolean): void;
+  /** The device is to be given back and taken anew, for `reset` with a reset of its port in between. */
+  handleReopen(step: ReopenStep): void;
   /** The device can't be measured (any more). */
   handleFailure(error: AppError): void;
   handleGone(): void;
 }
+
+/** Steps of the recovery ladder that are not for a path to take. */
+export type ReopenStep = Extract<RecoveryStep, 'rebind' | 'reset'>;
 
 /** What every path to a measurement is started with. */
 export interface MeasurementOptions {
@@ -29,6 +35,8 @@ export interface MeasurementOptions {
   readonly observer: MeasurementObserver;
   /** Time 0 of the telemetry. */
   readonly startUs: number;
+  /** Decides what is done about a stall, over all openings of the device; absent: nothing is. */
+  readonly recovery?: RecoveryLadder;
 }
 
 /**
@@ -40,6 +48,8 @@ export interface MeasurementPath extends Polled {
   start(nowUs: number): void;
   /** Changes settings while measuring. */
   configure(changes: LiveSettings, nowUs: number): void;
+  /** Once it has stopped: resets the device's port, if it has one of its own. */
+  resetPort?(nowUs: number, done: (error: AppError | undefined, nowUs: number) => void): void;
   /** Ends the measurement; `done` is called once nothing is in flight any more, or with why that was not reached. */
   stop(nowUs: number, done: (error: AppError | undefined, nowUs: number) => void): void;
 }

@@ -2,7 +2,7 @@ import { formatBytes, formatCount } from '../base/units.ts';
 import type { UsbSpeedName } from '../contract/device.ts';
 import type { Problem } from '../contract/problem.ts';
 import type { Fact } from '../contract/session.ts';
-import { formatUsbId } from '../minidrivers/registry.ts';
+import { formatUsbId } from '../minidrivers/described-device.ts';
 import type { DriverInformation } from '../observe/driver-information.ts';
 import type { NetdevDescription } from '../observe/netdev-files.ts';
 import type { NetdevStatus } from '../observe/netdev-reader.ts';

@@ -4,7 +4,7 @@ import { AppError } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Device } from '../contract/device.ts';
 import type { Problem } from '../contract/problem.ts';
-import { formatUsbId } from '../minidrivers/registry.ts';
+import { formatUsbId } from '../minidrivers/described-device.ts';
 import type { NetdevDescription } from '../observe/netdev-files.ts';
 import { isNetdevName } from '../observe/netdev-files.ts';
 import { watchNetdevs } from '../observe/netdev-watch.ts';

@@ -14,7 +14,7 @@ export class PacedLoop implements SessionLoop {
   readonly #clock: Clock;
   readonly #fail: LoopFailure;
   readonly #virtual: VirtualClock;
-  readonly #ticks: PacedTicks;
+  #ticks: PacedTicks;
   readonly #handleLate: (us: number) => void;
   /** Real time minus simulated time. */
   #offsetUs: number;
@@ -36,6 +36,15 @@ export class PacedLoop implements SessionLoop {
     this.#virtual = new VirtualClock(nowUs);
     this.#offsetUs = 0;
     ticks.start(() => this.#tick());
+  }
+
+  /** Goes on at another pace: something from outside takes part now, for which the one so far is too slow. */
+  setTicks(ticks: PacedTicks): void {
+    if (this.#closed) return;
+    this.#ticks.stop();
+    this.#ticks = ticks;
+    ticks.start(() => this.#tick());
+    this.#scheduleTick();
   }
 
   /** Simulated time. */

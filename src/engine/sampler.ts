@@ -9,6 +9,12 @@ export interface LagMeter {
   takeMaxUs(): number;
 }
 
+/** What the recovery ladder has done so far. */
+export interface RecoveryCounts {
+  readonly retries: number;
+  readonly resets: number;
+}
+
 /** After a pause of more than this many intervals the schedule starts anew instead of making up for them. */
 const gapIntervals = 5;
 const secondsPerUs = 1e-6;
@@ -21,6 +27,7 @@ export class Sampler implements Polled {
   readonly #netif: Netif;
   readonly #startUs: number;
   readonly #lag: LagMeter;
+  readonly #recovery: RecoveryCounts | undefined;
   readonly #report: (row: Float64Array, nowUs: number) => void;
   readonly #row = new Float64Array(sampleColumns.length);
   readonly #driverQueue = new IntervalValues();
@@ -42,11 +49,14 @@ export class Sampler implements Polled {
     readonly rateHz: number;
     readonly lag: LagMeter;
     readonly nowUs: number;
+    /** Counts over all openings of the device. */
+    readonly recovery: RecoveryCounts | undefined;
     readonly report: (row: Float64Array, nowUs: number) => void;
   }) {
     this.#netif = options.netif;
     this.#startUs = options.startUs;
     this.#lag = options.lag;
+    this.#recovery = options.recovery;
     this.#report = options.report;
     this.#intervalUs = 1e6 / options.rateHz;
     this.#lastAtUs = options.nowUs;
@@ -112,6 +122,18 @@ export class Sampler implements Polled {
     row[sampleIndex.qdiscMarkedPackets] = this.#netif.qdiscMarks;
     row[sampleIndex.txErrors] = stats.txErrors;
     row[sampleIndex.rxErrors] = stats.rxErrors;
+    row[sampleIndex.txStallErrors] = stats.txTransferErrors.stall;
+    row[sampleIndex.txProtocolErrors] = stats.txTransferErrors['protocol-error'];
+    row[sampleIndex.txTimeoutErrors] = stats.txTransferErrors['timed-out'];
+    row[sampleIndex.txOtherErrors] = stats.txTransferErrors.failed + stats.txTransferErrors.overflow;
+    row[sampleIndex.rxStallErrors] = stats.rxTransferErrors.stall;
+    row[sampleIndex.rxProtocolErrors] = stats.rxTransferErrors['protocol-error'];
+    row[sampleIndex.rxOverflowErrors] = stats.rxTransferErrors.overflow;
+    row[sampleIndex.rxTimeoutErrors] = stats.rxTransferErrors['timed-out'];
+    row[sampleIndex.rxOtherErrors] = stats.rxTransferErrors.failed;
+    row[sampleIndex.txTimeouts] = stats.txTimeouts;
+    row[sampleIndex.recoveryRetries] = this.#recovery?.retries ?? 0;
+    row[sampleIndex.recoveryResets] = this.#recovery?.resets ?? 0;
     row[sampleIndex.driverXoff] = (driverXoffUs - this.#driverXoffUs) / intervalUs;
     row[sampleIndex.stackXoff] = (stackXoffUs - this.#stackXoffUs) / intervalUs;
     row[sampleIndex.eventLoopLagUs] = this.#lag.takeMaxUs();

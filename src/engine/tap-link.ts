@@ -1,4 +1,3 @@
-import { execFile } from 'node:child_process';
 import { AppError } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Problem } from '../contract/problem.ts';
@@ -8,10 +7,8 @@ import { TapDevice } from '../tap/tap-device.ts';
 import { loadTunCalls } from '../tap/tun-calls.ts';
 import { formatIpv4Address, formatIpv4Cidr } from '../wire/ipv4-address.ts';
 import { formatMacAddress } from '../wire/mac-address.ts';
+import { runIp } from './ip-program.ts';
 import { type RunNow, TapBridge } from './tap-bridge.ts';
-
-/** A program that changes one setting has no reason to take longer. */
-const programLimitMs = 5000;
 
 /** Who is told that the host's side could not be set up, or (undefined) that it is. */
 export type TapReport = (problem: Problem | undefined) => void;
@@ -99,15 +96,6 @@ export class TapLink {
     }
     return failed;
   }
-}
-
-/** Answers with why it failed, or undefined. */
-function runIp(command: readonly string[]): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    execFile('ip', [...command], { timeout: programLimitMs }, (error, _stdout, stderr) => {
-      resolve(error === null ? undefined : stderr.trim() || error.message);
-    });
-  });
 }
 
 function notConfigured(name: string, failed: readonly (readonly string[])[]): Problem {

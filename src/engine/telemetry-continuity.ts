@@ -1,12 +1,22 @@
 import { probeIndex, sampleColumns, sampleIndex } from '../contract/telemetry.ts';
 
-/** Columns of `samples` that count from the start of the session. */
+/** Columns of `samples` that count from the opening of the device, and are to count from the start of the session. */
 const counters = [
   sampleIndex.txDroppedPackets,
   sampleIndex.qdiscDroppedPackets,
   sampleIndex.qdiscMarkedPackets,
   sampleIndex.txErrors,
   sampleIndex.rxErrors,
+  sampleIndex.txStallErrors,
+  sampleIndex.txProtocolErrors,
+  sampleIndex.txTimeoutErrors,
+  sampleIndex.txOtherErrors,
+  sampleIndex.rxStallErrors,
+  sampleIndex.rxProtocolErrors,
+  sampleIndex.rxOverflowErrors,
+  sampleIndex.rxTimeoutErrors,
+  sampleIndex.rxOtherErrors,
+  sampleIndex.txTimeouts,
 ] as const;
 
 /**

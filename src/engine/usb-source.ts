@@ -2,14 +2,18 @@ import type { Clock } from '../base/clock.ts';
 import type { Event } from '../base/emitter.ts';
 import { AppError } from '../base/errors.ts';
 import type { Device } from '../contract/device.ts';
-import { formatUsbId } from '../minidrivers/registry.ts';
-import { explainNoMatch, matchDevice } from '../minidrivers/registry.ts';
+import type { Problem } from '../contract/problem.ts';
+import { adviseOn } from '../minidrivers/advice.ts';
+import { formatUsbId } from '../minidrivers/described-device.ts';
+import { explainNoMatch, matchDevice, recognize, type Recognition } from '../minidrivers/registry.ts';
 import type { UsbBus, UsbBusDevice } from '../transports/usb-bus.ts';
 import type { Match } from '../usbnet/minidriver.ts';
 import { usbClasses } from '../wire/cdc-class.ts';
 import type { Log } from '../base/log.ts';
+import { chooseMatch } from './choose-match.ts';
 import type { DeviceSource, ListedDevice } from './device-source.ts';
 import { drive } from './drive.ts';
+import { linkProblems } from './link-problems.ts';
 import type { OpenedDevice } from './opened-device.ts';
 import { RealLoop } from './real-loop.ts';
 
@@ -39,11 +43,15 @@ export class UsbSource implements DeviceSource {
   async list(): Promise<readonly ListedDevice[]> {
     const listed: ListedDevice[] = [];
     for (const usbDevice of await this.#bus.list()) {
+      const recognitions = recognize(usbDevice, usbDevice.activeConfiguration);
+      if (recognitions.length === 0 && !looksLikeNetwork(usbDevice)) continue;
       const [match] = matchDevice(usbDevice, usbDevice.activeConfiguration);
-      if (match === undefined && !looksLikeNetwork(usbDevice)) continue;
       listed.push({
-        device: describe(usbDevice, match),
-        open: match === undefined ? undefined : (fail) => this.#open(usbDevice.id, match, fail),
+        device: describe(usbDevice, match, recognitions),
+        open:
+          match === undefined
+            ? undefined
+            : (fail, choice) => this.#open(usbDevice.id, chooseMatch(usbDevice, choice), fail),
         identity: identityOf(usbDevice),
       });
     }
@@ -91,7 +99,11 @@ function identityOf({ vendorId, productId, serialNumber }: UsbBusDevice): string
   return `${formatUsbId(vendorId, productId)} ${serialNumber ?? ''}`;
 }
 
-function describe(usbDevice: UsbBusDevice, match: Match | undefined): Device {
+function describe(
+  usbDevice: UsbBusDevice,
+  match: Match | undefined,
+  recognitions: readonly Recognition[],
+): Device {
   const inaccessible = usbDevice.problems.some((problem) => problem.severity === 'error');
   const id = formatUsbId(usbDevice.vendorId, usbDevice.productId);
   return {
@@ -103,16 +115,49 @@ function describe(usbDevice: UsbBusDevice, match: Match | undefined): Device {
     ...(usbDevice.manufacturer === undefined ? {} : { manufacturer: usbDevice.manufacturer }),
     speed: usbDevice.speed,
     ...(match === undefined
-      ? { reason: explainNoMatch(usbDevice) }
+      ? { reason: explainNoMatch(usbDevice, usbDevice.activeConfiguration) }
       : { function: match.networkFunction, minidriver: match.driver, reason: match.reason }),
     state: match === undefined ? 'unsupported' : inaccessible ? 'inaccessible' : 'available',
-    problems: usbDevice.problems.map((problem) => ({
-      id: problem.id,
-      severity: problem.severity,
-      message: problem.message,
-      ...(problem.remedy === undefined ? {} : { remedy: problem.remedy }),
-    })),
+    problems: [
+      ...usbDevice.problems.map(({ id: problemId, severity, message, remedy }) => ({
+        id: problemId,
+        severity,
+        message,
+        ...(remedy === undefined ? {} : { remedy }),
+      })),
+      ...linkProblems(usbDevice),
+      ...recognitionProblems(usbDevice, match, recognitions),
+    ],
   };
+}
+
+/** What the user should know before, and can do instead, where a device is not simply driven as it is. */
+function recognitionProblems(
+  usbDevice: UsbBusDevice,
+  match: Match | undefined,
+  recognitions: readonly Recognition[],
+): readonly Problem[] {
+  const active = usbDevice.activeConfiguration;
+  if (match === undefined) {
+    return [
+      {
+        id: 'not-driven',
+        severity: 'info',
+        message: `Nothing here drives it: ${explainNoMatch(usbDevice, active)}.`,
+        remedy: adviseOn(usbDevice, recognitions),
+      },
+    ];
+  }
+  if (active === undefined || match.configurationValue === active) return [];
+  return [
+    {
+      id: 'other-configuration',
+      severity: 'info',
+      message:
+        `Driving it switches it from configuration ${active} to ${match.configurationValue},` +
+        ' and back when it is given back.',
+    },
+  ];
 }
 
 /** The error for a USB device that is listed but that nothing here drives. */

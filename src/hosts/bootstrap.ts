@@ -1,6 +1,6 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { networkInterfaces, release } from 'node:os';
+import { networkInterfaces, release, uptime } from 'node:os';
 import { join } from 'node:path';
 import type { Log } from '../base/log.ts';
 import type { EngineApi } from '../contract/engine-api.ts';
@@ -9,6 +9,7 @@ import { monotonicClock } from '../engine/monotonic-clock.ts';
 import { RemoteSource } from '../engine/remote-source.ts';
 import { NetdevSource } from '../engine/netdev-source.ts';
 import { SimSource } from '../engine/sim-source.ts';
+import { SleepWatch } from '../engine/sleep-watch.ts';
 import { UsbSource } from '../engine/usb-source.ts';
 import { defaultJournalFolder, LimitsJournal } from '../observe/limits-journal.ts';
 import { startLineProgram } from '../observe/line-program.ts';
@@ -34,6 +35,8 @@ export interface RunningEngine {
   readonly archive: FileArchive;
   /** Gives every device back and closes every recording. */
   close(): Promise<void>;
+  /** The host is about to sleep, or awake again. Who is not told of it notices it a second after waking (Linux). */
+  handlePower(change: 'suspend' | 'resume'): void;
 }
 
 /** The kernel's own interfaces; only Linux shows what happens in them. */
@@ -95,5 +98,24 @@ export async function createEngine(options: BootstrapOptions): Promise<RunningEn
     newSeed: () => randomInt(2 ** 31),
     log: options.log,
   });
-  return { engine, api: engine, archive, close: () => engine.close() };
+  const sleepWatch = new SleepWatch({
+    sinceBootMs: () => uptime() * 1000,
+    awakeMs: () => performance.now(),
+  });
+  sleepWatch.onWake((sleptMs) => engine.handleWake(sleptMs));
+  return {
+    engine,
+    api: engine,
+    archive,
+    close: () => {
+      sleepWatch.close();
+      return engine.close();
+    },
+    handlePower: (change) => {
+      // From now on it is known for certain.
+      sleepWatch.close();
+      if (change === 'suspend') engine.handleSuspend();
+      else engine.handleWake(undefined);
+    },
+  };
 }

@@ -1,5 +1,7 @@
 import { neverUs } from '../base/clock.ts';
-import { ncmSignatures } from '../wire/ntb.ts';
+import { writeUint32Le } from '../wire/byte-order.ts';
+import { crc32 } from '../wire/crc32.ts';
+import { ncmCrcSignatures, ncmSignatures } from '../wire/ntb.ts';
 import { type NtbGeometry, NtbWriter } from '../wire/ntb-writer.ts';
 import type { DriverHost } from '../usbnet/minidriver.ts';
 import type { Packet } from '../usbnet/packet.ts';
@@ -8,6 +10,7 @@ import type { Transfer } from '../usbnet/transfer.ts';
 /** With fewer datagrams than this in the NTB the timer starts over (`CDC_NCM_RESTART_TIMER_DATAGRAM_CNT`), so often: */
 const restartBelowDatagrams = 3;
 const pendingRounds = 2;
+const crcLength = 4;
 
 /** Why an NTB was sent; counted under the names of ethtool's `tx_reason_*`. */
 export type FlushReason = 'ntb-full' | 'timeout' | 'max-datagrams' | 'end-of-burst';
@@ -20,6 +23,8 @@ export interface NcmTxOptions {
   readonly minTxPacketBytes: number;
   readonly maxPacketBytes: number;
   readonly sendZlp: boolean;
+  /** A CRC-32 goes behind each frame. */
+  readonly withCrc: boolean;
   /** 0: send when no more packets are at hand. */
   readonly txTimerUs: number;
 }
@@ -37,6 +42,7 @@ export class NcmTx {
   #open: Transfer | undefined;
   #remembered: Packet | undefined;
   #sequence = 0;
+  #realigning = false;
   #pending = 0;
   #flushAtUs = neverUs;
   readonly reasons: Record<FlushReason, number> = {
@@ -52,7 +58,7 @@ export class NcmTx {
     this.#host = host;
     this.#options = options;
     this.#writer = new NtbWriter(options.geometry);
-    this.#signature = ncmSignatures[options.geometry.format];
+    this.#signature = (options.withCrc ? ncmCrcSignatures : ncmSignatures)[options.geometry.format];
   }
 
   get hasPending(): boolean {
@@ -91,7 +97,7 @@ export class NcmTx {
         this.#remembered = undefined;
       }
       if (next === undefined) break;
-      if (!writer.tryAppend(this.#signature, next.bytes, 0, next.length)) {
+      if (!writer.tryAppend(this.#signature, next.bytes, 0, this.#datagramLength(next))) {
         if (writer.datagrams === 0) {
           this.#drop(next);
         } else {
@@ -118,6 +124,23 @@ export class NcmTx {
     return this.#finish(transfer);
   }
 
+  /** The length of what goes into the NTB; 0 if a CRC finds no room. A CRC is written behind the frame. */
+  #datagramLength(packet: Packet): number {
+    const { bytes, length } = packet;
+    if (!this.#options.withCrc) return length;
+    if (length + crcLength > bytes.length) return 0;
+    writeUint32Le(bytes, length, crc32(bytes, 0, length));
+    return length + crcLength;
+  }
+
+  /**
+   * The device may have got a part of an NTB and wait for the rest. Full NTBs end by their size alone, so that all that
+   * follow would be out of step: the next one is ended by a short packet instead.
+   */
+  realign(): void {
+    this.#realigning = true;
+  }
+
   /** The timer has run out. True: send now; else it was started over, to give a lone packet company. */
   timerDue(nowUs: number): boolean {
     this.#flushAtUs = neverUs;
@@ -142,7 +165,10 @@ export class NcmTx {
   #begin(): Transfer | undefined {
     const transfer = this.#host.takeTxTransfer();
     if (transfer === undefined) return undefined;
-    this.#writer.begin(transfer.buffer, this.#options.maxNtbBytes, this.#sequence++ & 0xffff);
+    const { maxNtbBytes } = this.#options;
+    // Never full, so that there is always a short packet to end it, or room for the byte that makes one.
+    const sizeBytes = this.#realigning ? maxNtbBytes - 1 : maxNtbBytes;
+    this.#writer.begin(transfer.buffer, sizeBytes, this.#sequence++ & 0xffff);
     this.#open = transfer;
     return transfer;
   }
@@ -157,7 +183,10 @@ export class NcmTx {
     const { minTxPacketBytes, maxNtbBytes, maxPacketBytes, sendZlp } = this.#options;
     const writer = this.#writer;
     let length = writer.finish();
-    if (!sendZlp && length > minTxPacketBytes) {
+    if (this.#realigning && length < maxNtbBytes) {
+      this.#realigning = false;
+      if (length % maxPacketBytes === 0) length = writer.padTo(length + 1);
+    } else if (!sendZlp && length > minTxPacketBytes) {
       // A full NTB ends its transfer by its size alone.
       length = writer.padTo(maxNtbBytes);
     } else if (length < maxNtbBytes && length % maxPacketBytes === 0) {

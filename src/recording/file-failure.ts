@@ -68,6 +68,8 @@ function explain(code: string, path: string, thrown: unknown): readonly [reason:
     case 'ENOSPC':
     case 'EDQUOT':
       return ['the disk is full', `Free space on the disk that holds ${folder}, then start a new recording.`];
+    case 'ENAMETOOLONG':
+      return ['its name is too long', 'Choose a shorter one.'];
     case 'EMFILE':
     case 'ENFILE':
       return ['too many files are open', 'Close other programs, then try again.'];

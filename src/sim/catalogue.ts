@@ -1,3 +1,5 @@
+import { adapterPersonalities } from './adapter-personalities.ts';
+import { tetherPersonalities } from './tether-personalities.ts';
 import type { SimPersonality } from './personality.ts';
 
 /** What each frame costs on an Ethernet wire beyond its own bytes: preamble 8, FCS 4, gap 12 (spec 5.1). */
@@ -92,6 +94,8 @@ export const catalogue: readonly SimPersonality[] = [
     hysteresisBytes: 0,
     hostQueueBytes,
   },
+  ...adapterPersonalities,
+  ...tetherPersonalities,
 ];
 
 /** The virtual device of that name. */

@@ -7,7 +7,7 @@ import type { FunctionCounters } from './firmware/cdc-network.ts';
 import { makeFirmware, makeNetwork, type SimPersonality } from './personality.ts';
 import { SimBus } from './sim-bus.ts';
 import { SimDevice } from './sim-device.ts';
-import type { SimNetwork } from './sim-network.ts';
+import type { FarSide, SimNetwork } from './sim-network.ts';
 
 export interface SimDeviceOptions {
   /** Of everything that is left to chance; same seed, same scenario: same bytes at the same times. */
@@ -62,6 +62,8 @@ export interface RunningSimDevice {
     readonly macAddress: Uint8Array;
     readonly clientAddress: number;
   };
+  /** Where something else can take the place of the far host. */
+  readonly farSide: FarSide;
   unplug(nowUs: number): void;
   inspect(nowUs: number): SimInspection;
   /** See {@link SimDevice.injectStall}. */
@@ -91,6 +93,7 @@ export function createSimDevice(personality: SimPersonality, options: SimDeviceO
     transport: bus,
     polled: [new BusAndNetwork(bus, network)],
     farHost,
+    farSide: network,
     unplug: (atUs) => bus.unplug(atUs),
     injectStall: (endpointAddress, atUs) => device.injectStall(endpointAddress, atUs),
     injectSilence: (endpointAddress, us, atUs) => device.injectSilence(endpointAddress, us, atUs),

@@ -1,15 +1,21 @@
 import { parseIpv4Cidr } from '../wire/ipv4-address.ts';
 import { invariant } from '../base/errors.ts';
 import type { BusTiming } from './bus-timing.ts';
+import type { AdapterNetworkOptions } from './firmware/adapter-network.ts';
+import { Ax88179Firmware } from './firmware/ax88179.ts';
+import { type AsixChip, AsixFirmware } from './firmware/asix.ts';
 import { EcmFirmware } from './firmware/ecm.ts';
-import { NcmFirmware, type NtbSizes } from './firmware/ncm.ts';
+import { EemFirmware, type EemOptions } from './firmware/eem.ts';
+import { NcmFirmware, type NcmOptions, type NtbSizes } from './firmware/ncm.ts';
+import { RndisFirmware, type RndisOptions } from './firmware/rndis.ts';
 import type { CdcNetworkOptions } from './firmware/cdc-network.ts';
 import type { DeviceIdentity } from './firmware/cdc-descriptors.ts';
+import type { NetworkFirmware } from './firmware/network-firmware.ts';
 import type { SimSpeed } from './sim-device.ts';
 import { type LinkProfile, SimNetwork } from './sim-network.ts';
 
 /** What is in a device: the way in which it packs frames into transfers, and what it says of itself. */
-export type FirmwareName = 'cdc-ecm' | 'cdc-ncm';
+export type FirmwareName = 'cdc-ecm' | 'cdc-ncm' | 'huawei-ncm' | 'cdc-eem' | 'rndis' | 'ax88179' | AsixChip;
 
 /** A virtual device as data. */
 export interface SimPersonality {
@@ -31,6 +37,10 @@ export interface SimPersonality {
   readonly hostQueueBytes: number;
   /** Of NCM; 16,384 each if not given. */
   readonly ntb?: NtbSizes;
+  /** What its firmware does otherwise than usual. */
+  readonly ncm?: NcmOptions;
+  readonly eem?: EemOptions;
+  readonly rndis?: RndisOptions;
   /** The far host's address and network, `10.64.0.1/24` if not given; the client is leased the address after it. */
   readonly farHost?: string;
   /** What the bus does otherwise than usual at its speed. */
@@ -38,7 +48,18 @@ export interface SimPersonality {
 }
 
 /** pid.codes, whose product ids 0x0001 to 0x0010 are for tests. */
-const vendorId = 0x1209;
+const testVendorId = 0x1209;
+/** Drivers know chips by their ids alone, so a virtual chip needs the real one's. */
+const vendorIds: Readonly<Partial<Record<FirmwareName, number>>> = {
+  // Linux knows Huawei's NCM with Huawei's id alone.
+  'huawei-ncm': 0x12d1,
+  ax88179: 0x0b95,
+  ax88172: 0x0b95,
+  ax88178: 0x0b95,
+  ax88772: 0x0b95,
+  ax88772a: 0x0b95,
+  ax88772b: 0x0b95,
+};
 const manufacturer = 'Queuescope';
 const defaultNtbSizes: NtbSizes = { inMaxBytes: 16_384, outMaxBytes: 16_384 };
 const defaultFarHost = '10.64.0.1/24';
@@ -51,7 +72,7 @@ const farHostMacAddress = Uint8Array.of(...macPrefix, 0xff, 0x01);
 export function identityOf(personality: SimPersonality): DeviceIdentity {
   const { productId } = personality;
   return {
-    vendorId,
+    vendorId: vendorIds[personality.firmware] ?? testVendorId,
     productId,
     manufacturer,
     product: personality.product,
@@ -77,10 +98,10 @@ export function makeNetwork(personality: SimPersonality, seed: number): SimNetwo
 }
 
 /** What runs in a device. */
-export function makeFirmware(personality: SimPersonality, network: SimNetwork): EcmFirmware | NcmFirmware {
+export function makeFirmware(personality: SimPersonality, network: SimNetwork): NetworkFirmware {
   const identity = identityOf(personality);
   const { speed } = personality;
-  const options: CdcNetworkOptions = {
+  const options: CdcNetworkOptions & AdapterNetworkOptions = {
     network,
     fifoBytes: personality.fifoBytes,
     hysteresisBytes: personality.hysteresisBytes,
@@ -91,6 +112,20 @@ export function makeFirmware(personality: SimPersonality, network: SimNetwork): 
     case 'cdc-ecm':
       return new EcmFirmware(speed, identity, options);
     case 'cdc-ncm':
-      return new NcmFirmware(speed, identity, options, personality.ntb ?? defaultNtbSizes);
+      return new NcmFirmware(speed, identity, options, personality.ntb ?? defaultNtbSizes, personality.ncm);
+    case 'huawei-ncm':
+      return new NcmFirmware(speed, identity, options, personality.ntb ?? defaultNtbSizes, {
+        rules: { ndpToEnd: true },
+        huawei: {},
+        ...personality.ncm,
+      });
+    case 'cdc-eem':
+      return new EemFirmware(speed, identity, options, personality.eem);
+    case 'rndis':
+      return new RndisFirmware(speed, identity, options, personality.rndis);
+    case 'ax88179':
+      return new Ax88179Firmware(speed, identity, options);
+    default:
+      return new AsixFirmware(personality.firmware, speed, identity, options);
   }
 }

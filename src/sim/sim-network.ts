@@ -1,6 +1,6 @@
 import { neverUs, type Polled } from '../base/clock.ts';
 import { Random } from '../base/random.ts';
-import { FarHost } from './far-host.ts';
+import { FarHost, isForDhcpServer } from './far-host.ts';
 import { type Frame, FramePool } from './frame.ts';
 import { LinkDirection } from './link-direction.ts';
 import { RateSchedule, type RateStep } from './rate-schedule.ts';
@@ -35,6 +35,20 @@ export interface NetworkDevice {
   handleCarrier(on: boolean, nowUs: number): void;
 }
 
+/** What stands at the far end of the link in place of the far host, which then only leases the address. */
+export interface FarEnd {
+  /** A frame has arrived; it is the far end's now, and goes back to the pool when it is done with. */
+  handleFrame(frame: Frame, nowUs: number): void;
+}
+
+/** The far end of a link, for whatever is to stand there. */
+export interface FarSide {
+  readonly pool: FramePool;
+  setFarEnd(farEnd: FarEnd): void;
+  /** Puts a frame on its way down; it is taken over. False: the queue was full. */
+  sendDown(frame: Frame, nowUs: number): boolean;
+}
+
 export interface SimNetworkOptions {
   readonly link: LinkProfile;
   readonly farHost: {
@@ -46,14 +60,15 @@ export interface SimNetworkOptions {
   readonly seed: number;
 }
 
-/** What is beyond a simulated device: a link, and the far host behind it. */
-export class SimNetwork implements Polled {
+/** What is beyond a simulated device: a link, and the far host (or another far end) behind it. */
+export class SimNetwork implements Polled, FarSide {
   readonly pool = new FramePool();
   readonly up: LinkDirection;
   readonly down: LinkDirection;
   readonly farHost: FarHost;
   readonly link: LinkProfile;
   #device: NetworkDevice | undefined;
+  #farEnd: FarEnd | undefined;
   #carrier = true;
 
   constructor(options: SimNetworkOptions) {
@@ -71,7 +86,7 @@ export class SimNetwork implements Polled {
       },
       {
         handleFrameSent: (lengthBytes, nowUs) => this.#device?.handleFrameSent(lengthBytes, nowUs),
-        handleFrame: (frame, nowUs) => this.farHost.handleFrame(frame, nowUs),
+        handleFrame: (frame, nowUs) => this.#handleFrameForFarEnd(frame, nowUs),
       },
     );
     this.down = new LinkDirection(
@@ -90,6 +105,7 @@ export class SimNetwork implements Polled {
       ...options.farHost,
       pool: this.pool,
       send: (frame, nowUs) => this.down.send(frame, nowUs),
+      linkBitsPerSecond: (nowUs) => this.down.rateAt(nowUs),
     });
   }
 
@@ -100,6 +116,10 @@ export class SimNetwork implements Polled {
   /** Says which device is at this end. Set once. */
   setDevice(device: NetworkDevice): void {
     this.#device = device;
+  }
+
+  setFarEnd(farEnd: FarEnd): void {
+    this.#farEnd = farEnd;
   }
 
   setCarrier(on: boolean, nowUs: number): void {
@@ -115,6 +135,18 @@ export class SimNetwork implements Polled {
     this.up.send(frame, nowUs);
   }
 
+  sendDown(frame: Frame, nowUs: number): boolean {
+    return this.down.send(frame, nowUs);
+  }
+
+  #handleFrameForFarEnd(frame: Frame, nowUs: number): void {
+    if (this.#farEnd === undefined || isForDhcpServer(frame.bytes, frame.length)) {
+      this.farHost.handleFrame(frame, nowUs);
+    } else {
+      this.#farEnd.handleFrame(frame, nowUs);
+    }
+  }
+
   #handleFrameForDevice(frame: Frame, nowUs: number): void {
     if (this.#device === undefined) this.pool.give(frame);
     else this.#device.handleFrame(frame, nowUs);
@@ -123,7 +155,9 @@ export class SimNetwork implements Polled {
   pollAtUs(): number {
     const upAtUs = this.up.pollAtUs();
     const downAtUs = this.down.pollAtUs();
-    return upAtUs < downAtUs ? upAtUs : downAtUs;
+    const farAtUs = this.farHost.pollAtUs();
+    const linkAtUs = upAtUs < downAtUs ? upAtUs : downAtUs;
+    return linkAtUs < farAtUs ? linkAtUs : farAtUs;
   }
 
   /** Does all that is due, each thing at its own time. */
@@ -132,7 +166,8 @@ export class SimNetwork implements Polled {
       const atUs = this.pollAtUs();
       if (atUs > nowUs || atUs === neverUs) return;
       if (this.up.pollAtUs() <= atUs) this.up.advance(atUs);
-      else this.down.advance(atUs);
+      else if (this.down.pollAtUs() <= atUs) this.down.advance(atUs);
+      else this.farHost.poll(atUs);
     }
   }
 }

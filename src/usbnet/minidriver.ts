@@ -7,7 +7,8 @@ import type { Transfer } from './transfer.ts';
 import type { UsbDevice } from './transport.ts';
 
 /** The minidrivers there are, under Linux's names. */
-export type MinidriverName = 'cdc_ether' | 'cdc_ncm';
+export type MinidriverName =
+  'cdc_ether' | 'cdc_ncm' | 'huawei_cdc_ncm' | 'cdc_eem' | 'rndis_host' | 'ax88179_178a' | 'asix';
 
 /** What a device's function is for (`FLAG_ETHER`, `FLAG_WWAN`). */
 export type NetworkFunction = 'ethernet' | 'wwan';
@@ -39,6 +40,8 @@ export interface Match {
 export interface DriverHost {
   readonly stats: UsbnetStats;
   readonly log: Log;
+  /** The carrier is on (`netif_carrier_ok`). */
+  readonly carrier: boolean;
   /** A transfer to fill for the bulk OUT endpoint; undefined if all are out (`usb_alloc_urb` without memory). */
   takeTxTransfer(): Transfer | undefined;
   /** Gives back one that is not going to be sent. */
@@ -49,6 +52,10 @@ export interface DriverHost {
   linkChange(link: boolean, needReset: boolean, nowUs: number): void;
   /** The device told its speed, bits per second. */
   setLinkSpeed(rxBitsPerSecond: number, txBitsPerSecond: number): void;
+  /** Has {@link DriverHooks.work} run as deferred work, once, however often it is asked for until then. */
+  scheduleWork(nowUs: number): void;
+  /** Receive transfers are to be of another size from now on (`dev->rx_urb_size`). */
+  setRxUrbSize(bytes: number): void;
 }
 
 /** A minidriver bound to one device: what bind found out (the kernel's `driver_info` and `struct usbnet` after it). */
@@ -106,12 +113,29 @@ export interface DriverHooks {
   /** Forgets collected packets; the interface is being stopped. */
   dropPendingTx?(): void;
 
+  /** When {@link timer} is to be called next; absent: never. */
+  timerAtUs?(): number;
+  timer?(nowUs: number): void;
+  /** What the driver has to do on the control endpoint while the interface is in use. A DriverError is only logged. */
+  work?(): Procedure<void>;
+
   reset?(): Procedure<void>;
   /** False: there is no link, the interface can't be opened. */
   checkConnect?(): Procedure<boolean>;
   stop?(): Procedure<void>;
-  linkReset?(): Procedure<void>;
+  /** Sets up the link anew after {@link DriverHost.linkChange}. True: there is one, and the carrier comes up with it. */
+  linkReset?(): Procedure<boolean>;
   setRxMode?(mode: RxMode): Procedure<void>;
+  /**
+   * Chooses the altsetting of the data interface anew, with all that the device forgets by it, while nothing is in flight.
+   * Absent: the altsetting alone will do.
+   */
+  reselect?(): Procedure<void>;
+  /**
+   * A transfer to the device has ended before all of it had gone over: the device may still wait for the rest of it, and
+   * what is sent next has to make sense to it nevertheless.
+   */
+  handleBrokenTx?(): void;
   /** Transmission was stuck and has been cancelled. */
   recover?(nowUs: number): void;
   /** The driver sets the MTU by itself. False: refused. */

@@ -110,6 +110,18 @@ export function* clearHalt(endpointAddress: number): Procedure<TransferStatus> {
   return result.status;
 }
 
+/**
+ * Resets the device's port. What the device was told by its driver is forgotten; it may also come back as a new one.
+ * @throws DriverError if the bus could not do it
+ */
+export function* resetPort(): Procedure<void> {
+  const { status } = yield { kind: 'reset', timeoutMs: controlTimeoutMs };
+  // A device that is enumerated anew is gone for who had it: that is what was wanted.
+  if (status !== 'completed' && status !== 'gone') {
+    throw new DriverError('reset the port', describeStatus(status), status);
+  }
+}
+
 export function* sleep(us: number): Procedure<void> {
   yield { kind: 'sleep', us };
 }

@@ -12,7 +12,8 @@ import type { Transport } from './transport.ts';
 export const throttleUs = 125_000;
 
 /** Work that needs control requests and is therefore deferred (`EVENT_*` that `usbnet_deferred_kevent` serves). */
-export type Kevent = 'tx-halt' | 'rx-halt' | 'rx-memory' | 'link-reset' | 'link-change' | 'set-rx-mode';
+export type Kevent =
+  'tx-halt' | 'rx-halt' | 'rx-memory' | 'link-reset' | 'link-change' | 'set-rx-mode' | 'driver-work';
 
 /**
  * Which of the accounting orders Linux has had (spec 2.13). Only `fixed` is right; the others crash the kernel (here:

@@ -24,6 +24,10 @@ export class UsbnetStats {
   rxDropped = 0;
   rxLengthErrors = 0;
   rxOverErrors = 0;
+  rxFrameErrors = 0;
+  rxCrcErrors = 0;
+  /** Received bytes that were no frame, by the driver's word for why; each of them is in {@link rxErrors} too. */
+  readonly rxFaults = new Map<string, number>();
   txPackets = 0;
   txBytes = 0;
   txErrors = 0;
@@ -44,4 +48,9 @@ export class UsbnetStats {
   txTimeouts = 0;
   /** Times that errors on the bus made transmission or reception back off for 125 ms. */
   throttles = 0;
+
+  /** Notes one malformed frame or transfer. `rxErrors` is counted apart: usbnet does it for a whole transfer. */
+  countRxFault(reason: string): void {
+    this.rxFaults.set(reason, (this.rxFaults.get(reason) ?? 0) + 1);
+  }
 }

@@ -7,6 +7,7 @@ import type { DriverBinding, DriverHost, RxMode } from './minidriver.ts';
 import type { Packet } from './packet.ts';
 import { clearHalt, describeStatus, DriverError, type Procedure, sleep } from './procedure.ts';
 import { type ProcedureOutcome, type ProcedureRunner } from './procedure-runner.ts';
+import { type InterfaceStep, recoverInterface } from './recovery-procedures.ts';
 import { RxPath } from './rx-path.ts';
 import { type AccountingVariant, type Kevent, type UsbnetObserver, UsbnetState } from './state.ts';
 import type { UsbnetStats } from './stats.ts';
@@ -92,6 +93,9 @@ export class Usbnet implements TransportHandler {
     return {
       stats: state.stats,
       log: state.log,
+      get carrier(): boolean {
+        return state.carrier;
+      },
       takeTxTransfer: () => this.#tx.take(),
       giveTxTransfer: (transfer) => this.#tx.give(transfer),
       receive: (bytes, offset, length, nowUs) => this.#rx.receive(bytes, offset, length, nowUs),
@@ -99,6 +103,10 @@ export class Usbnet implements TransportHandler {
       setLinkSpeed: (rxBitsPerSecond, txBitsPerSecond) => {
         this.#rxLinkBitsPerSecond = rxBitsPerSecond;
         this.#txLinkBitsPerSecond = txBitsPerSecond;
+      },
+      scheduleWork: (nowUs) => this.#deferKevent('driver-work', nowUs),
+      setRxUrbSize: (bytes) => {
+        state.rxUrbSizeBytes = bytes;
       },
     };
   }
@@ -262,6 +270,12 @@ export class Usbnet implements TransportHandler {
     state.driver.recover?.(nowUs);
   }
 
+  /** Takes a step of the recovery ladder on the open interface; `done` gets whether it could be carried out. */
+  recover(step: InterfaceStep, nowUs: number, done: (outcome: Outcome, nowUs: number) => void): void {
+    const procedure = recoverInterface(this.#state, step, this.#rxMode, () => this.#runner.nowUs);
+    this.#runner.start(procedure, nowUs, done);
+  }
+
   // ---- reports of the transport ----
 
   handleTransferDone(transfer: Transfer, nowUs: number): void {
@@ -300,12 +314,19 @@ export class Usbnet implements TransportHandler {
     if (driver.flushAtUs !== undefined && nowUs >= driver.flushAtUs() && driver.flushDue?.(nowUs) === true) {
       this.#tx.startXmit(null, nowUs);
     }
+    if (driver.timerAtUs !== undefined && nowUs >= driver.timerAtUs()) driver.timer?.(nowUs);
     this.#runner.poll(nowUs);
   }
 
   pollAtUs(): number {
     const { bottomHalfAtUs, delayAtUs, driver } = this.#state;
-    return Math.min(bottomHalfAtUs, delayAtUs, driver.flushAtUs?.() ?? neverUs, this.#runner.pollAtUs());
+    return Math.min(
+      bottomHalfAtUs,
+      delayAtUs,
+      driver.flushAtUs?.() ?? neverUs,
+      driver.timerAtUs?.() ?? neverUs,
+      this.#runner.pollAtUs(),
+    );
   }
 
   /** `usbnet_bh`: deals with all that has ended, reports it to BQL in one sum, and keeps the device supplied. */
@@ -313,10 +334,12 @@ export class Usbnet implements TransportHandler {
     const state = this.#state;
     let bqlBytes = 0;
     let plainBytes = 0;
+    let received = false;
     for (;;) {
       const transfer = state.done.shift();
       if (transfer === undefined) break;
       if (transfer.isIn) {
+        received = true;
         this.#rx.process(transfer, nowUs);
         continue;
       }
@@ -325,6 +348,8 @@ export class Usbnet implements TransportHandler {
       this.#reportSent(transfer);
       this.#tx.give(transfer);
     }
+    // What has come may have to be answered by the driver itself.
+    if (received && state.open) this.endOfBurst(nowUs);
     state.txQueue.completed(bqlBytes, plainBytes, nowUs);
     state.rxKill = false;
 
@@ -389,6 +414,7 @@ export class Usbnet implements TransportHandler {
       if (state.kevents.delete('set-rx-mode') && state.driver.setRxMode !== undefined) {
         yield* state.driver.setRxMode(this.#rxMode);
       }
+      if (state.kevents.delete('driver-work')) yield* this.#runWork();
     }
   }
 
@@ -429,13 +455,25 @@ export class Usbnet implements TransportHandler {
   }
 
   *#resetLink(): Procedure<void> {
-    const { driver, log } = this.#state;
+    const { driver } = this.#state;
     if (driver.linkReset === undefined) return;
+    if (yield* this.#tolerate('link reset failed', driver.linkReset())) this.#state.carrierOn = true;
+  }
+
+  /** Only while the interface is open: what the driver has to do before or after is in its other hooks. */
+  *#runWork(): Procedure<void> {
+    const { driver, open } = this.#state;
+    if (open && driver.work !== undefined) yield* this.#tolerate("the driver's work failed", driver.work());
+  }
+
+  /** A DriverError is only logged; then there is no value. */
+  *#tolerate<T>(words: string, procedure: Procedure<T>): Procedure<T | undefined> {
     try {
-      yield* driver.linkReset();
+      return yield* procedure;
     } catch (error) {
       if (!(error instanceof DriverError)) throw error;
-      log.log('warn', 'link reset failed', { reason: error.message });
+      this.#state.log.log('warn', words, { reason: error.message });
+      return undefined;
     }
   }
 

@@ -1,4 +1,15 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -23,6 +34,12 @@ function phasesOf(document: Record<string, unknown>): { bql: string; rttUs: { p5
   return document['segments'] as { bql: string; rttUs: { p50: number; n: number } }[];
 }
 
+/** How a recording ended, as a report tells it. */
+async function storedState(path: string): Promise<unknown> {
+  const { stdout } = await runCli(['report', path, '--format', 'json', '--out', '-']);
+  return (JSON.parse(stdout) as { meta: { state: string } }).meta.state;
+}
+
 beforeAll(async () => {
   await buildTargets({ root, names: ['node'], print: () => {} });
 }, 120_000);
@@ -41,6 +58,72 @@ describe('list', () => {
   test('prints a table for people', async () => {
     const { stdout } = await runCli(['list']);
     expect(stdout).toMatch(/sim:modem-10mbit +1209:0001 +super +cdc_ether +available/);
+  });
+});
+
+describe('identify', () => {
+  const descriptors = fileURLToPath(new URL('../fixtures/descriptors/', import.meta.url));
+  const listing = join(descriptors, 'huawei-1506-ncm.txt');
+  const identified = z.object({
+    devices: z.array(
+      z.object({
+        functions: z.array(
+          z.object({
+            function: z.string(),
+            driver: z.string().nullable(),
+            linuxDriver: z.string(),
+            configuration: z.number(),
+            interfaces: z.array(z.number()),
+            quirks: z.array(z.string()),
+            reason: z.string(),
+          }),
+        ),
+      }),
+    ),
+  });
+
+  test('--json prints one document, of a file or of standard input', async () => {
+    const fromFile = await runCli(['identify', listing, '--json']);
+    expect(fromFile.exitCode).toBe(0);
+    const [device] = identified.parse(JSON.parse(fromFile.stdout)).devices;
+    expect(device?.functions).toMatchObject([
+      { function: 'wwan', linuxDriver: 'huawei_cdc_ncm', configuration: 1, interfaces: [2] },
+    ]);
+    const fromInput = spawnSync(
+      process.execPath,
+      [join(root, 'build/queuescope.mjs'), 'identify', '-', '--json'],
+      {
+        input: readFileSync(listing),
+        encoding: 'utf8',
+        timeout: 10_000,
+      },
+    );
+    expect(fromInput).toMatchObject({ status: 0, stdout: fromFile.stdout });
+  });
+
+  test('says it in words', async () => {
+    const { stdout } = await runCli(['identify', join(descriptors, 'realtek-rtl8153-lenovo-dock.txt')]);
+    expect(stdout).toMatch(/^0bda:8153 Realtek/);
+    expect(stdout).toMatch(/minidriver cdc_ether; in Linux: cdc_ether/);
+    expect(stdout).toMatch(/switches to that configuration/);
+  });
+
+  test.each([
+    ['a file that is not there', 'missing.txt', undefined, /no such file/],
+    [
+      'a text that is no listing',
+      'letter.txt',
+      '\n\nDear all,\n\nit does not work.\n',
+      /line 3: "Dear all,"/,
+    ],
+    ['an empty file', 'empty.txt', '', /line 1: there is nothing in it/],
+  ])('%s: exit code 2, and words', async (_name, file, text, words) => {
+    const path = inFolder(file);
+    if (text !== undefined) writeFileSync(path, text);
+    const { exitCode, stdout, stderr } = await runCli(['identify', path, '--json']);
+    expect(exitCode).toBe(2);
+    expect(stdout).toBe('');
+    expect(stderr).toMatch(words);
   });
 });
 
@@ -262,6 +345,77 @@ describe('run, sessions and report', () => {
     const { stdout: report } = await runCli(['report', path, '--format', 'json', '--out', '-']);
     expect(JSON.parse(report)).toHaveProperty('phases');
   }, 60_000);
+
+  test('a terminal that is closed (SIGHUP) ends a run in an orderly way', async () => {
+    const path = inFolder('hung-up.qscope');
+    const running = startCli(['run', 'sim:modem-10mbit', '--duration', '60', '--out', path, '--json']);
+    await expect
+      .poll(() => running.stdoutSoFar().split('"type":"sample"').length, { timeout: 20_000 })
+      .toBeGreaterThan(10);
+    running.child.kill('SIGHUP');
+    const { exitCode, stdout } = await running.ended;
+    expect(exitCode).toBe(130);
+    expect(jsonLines(stdout).at(-1)).toMatchObject({ type: 'result', state: 'stopped' });
+    expect(await storedState(path)).toBe('closed');
+  }, 60_000);
+
+  test.each([
+    ['standard output', ['--json'], 'stdout'],
+    ['standard error', [], 'stderr'],
+  ] as const)(
+    'a reader of %s that goes away ends a run in an orderly way',
+    async (name, args, stream) => {
+      const path = inFolder(`${name}.qscope`);
+      const running = startCli(['run', 'sim:modem-10mbit', '--duration', '60', '--out', path, ...args]);
+      const reader = running.child[stream];
+      await new Promise((resolve) => {
+        reader?.once('data', resolve);
+      });
+      reader?.destroy();
+      expect((await running.ended).exitCode).toBe(0);
+      expect(await storedState(path)).toBe('closed');
+    },
+    60_000,
+  );
+
+  test.skipIf(!existsSync('/dev/full'))(
+    'standard output on a full disk: exit code 2, and words',
+    async () => {
+      const path = inFolder('full-output.qscope');
+      const full = openSync('/dev/full', 'w');
+      const args = ['run', 'sim:modem-10mbit', '--duration', '60', '--out', path, '--json'];
+      const { exitCode, stderr } = await startCli(args, {}, full).ended;
+      closeSync(full);
+      expect(stderr).toContain('standard output cannot be written: the disk is full');
+      expect(exitCode).toBe(2);
+      expect(await storedState(path)).toBe('closed');
+    },
+    60_000,
+  );
+
+  test('a report never takes the place of a recording', async () => {
+    const copy = inFolder('copy-without-extension');
+    copyFileSync(recording, copy);
+    const before = readFileSync(recording);
+    for (const [file, out] of [
+      [recording, recording],
+      [copy, recording],
+      [copy, copy],
+    ] as const) {
+      const { exitCode, stderr } = await runCli(['report', file, '--out', out]);
+      expect(stderr).toMatch(/must not take the place of a recording/);
+      expect(exitCode).toBe(2);
+      expect(readFileSync(out).equals(before)).toBe(true);
+    }
+  });
+
+  test('a recording that cannot be made is not said to be there', async () => {
+    const path = join(folder, 'no-such-folder', 'x.qscope');
+    const { exitCode, stderr } = await runCli(['run', 'sim:modem-10mbit', '--out', path]);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain('could not be created: there is no such file or folder');
+    expect(stderr).not.toContain('recorded in');
+  });
 
   test('killed: at most the last second is lost', async () => {
     const path = inFolder('killed.qscope');

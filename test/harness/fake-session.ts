@@ -1,3 +1,4 @@
+import { noFaults } from './no-faults.ts';
 import { Emitter } from '../../src/base/emitter.ts';
 import type { Random } from '../../src/base/random.ts';
 import type { Device } from '../../src/contract/device.ts';
@@ -278,6 +279,7 @@ export class FakeSession {
       driverXoff: isFull && !bql.enabled ? 1 : 0,
       stackXoff: isFull && bql.enabled ? 1 : 0,
       eventLoopLagUs: 200 + 800 * random.unit() ** 4,
+      ...noFaults,
     };
     for (const column of sampleColumns) out.push(row[column]);
   }

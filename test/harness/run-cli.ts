@@ -19,19 +19,23 @@ export interface RunningCli {
   stdoutSoFar(): string;
 }
 
-/** Starts the command line as a user would, from the built program. */
+/**
+ * Starts the command line as a user would, from the built program.
+ * @param standardOutput an open file instead of what is read here
+ */
 export function startCli(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
+  standardOutput: 'pipe' | number = 'pipe',
 ): RunningCli {
   const child = spawn(process.execPath, [program, ...args], {
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', standardOutput, 'pipe'],
     env: { ...process.env, ...environment },
   });
   let stdout = '';
   let stderr = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr += text));
   const ended = new Promise<CliResult>((resolve, reject) => {
     child.on('error', reject);
     child.on('close', (exitCode, signal) => resolve({ exitCode, signal, stdout, stderr }));

@@ -1,3 +1,4 @@
+import { noFaults } from './no-faults.ts';
 import { Random } from '../../src/base/random.ts';
 import type { Device } from '../../src/contract/device.ts';
 import type { Session } from '../../src/contract/session.ts';
@@ -119,6 +120,7 @@ export function syntheticSession(options: SyntheticOptions = {}): SyntheticSessi
           driverXoff: load && !bql ? 1 : 0,
           stackXoff: load && bql ? 1 : 0,
           eventLoopLagUs: 300 + 900 * random.unit() ** 4 + (random.chance(0.01) ? 4000 : 0),
+          ...noFaults,
         }),
       );
     }

@@ -2,60 +2,22 @@
  * USB/IP against implementations that are not ours: the kernel's drivers on our virtual devices, served from this machine
  * and attached with Debian's tools; and our client on the kernel's gadgets and QEMU's usb-net, offered by Debian's usbipd.
  */
-import { spawn } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { jsonLines } from '../harness/run-cli.ts';
 import { bootGuest, type GuestRun, type Scenario } from './guest.ts';
 import { readRun } from './run-output.ts';
+import { served } from './usbip-server.ts';
 
-const program = fileURLToPath(new URL('../../build/queuescope.mjs', import.meta.url));
 const exitCodes = { ok: 0, accessDenied: 4, deviceFailed: 5, interrupted: 130 };
 /** What the driver lets wait at SuperSpeed: 300 transfers of 1,514 bytes. */
 const fullQueueBytes = 454_200;
 
-interface ServedDevice {
-  readonly busId: string;
-  readonly id: string;
-  readonly name: string;
-}
-
-interface ServerRun<Result> {
-  readonly result: Result;
-  /** What the server printed after its first line. */
-  readonly events: readonly Record<string, unknown>[];
-}
-
-/** Runs `queuescope serve-usbip` on this machine while `use` runs. */
-async function served<Result>(
-  use: (port: number, devices: readonly ServedDevice[]) => Promise<Result>,
-): Promise<ServerRun<Result>> {
-  const child = spawn(process.execPath, [program, 'serve-usbip', '--port', '0', '--json'], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  let output = '';
-  const ended = new Promise<void>((resolve) => {
-    child.on('close', () => resolve());
-  });
-  const listening = new Promise<void>((resolve, reject) => {
-    child.on('error', reject).on('close', () => reject(new Error('the server ended')));
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      output += text;
-      if (output.includes('\n')) resolve();
-    });
-  });
-  try {
-    await listening;
-    const [first = {}] = jsonLines(output);
-    const result = await use(Number(first['port']), first['devices'] as readonly ServedDevice[]);
-    child.kill('SIGINT');
-    await ended;
-    return { result, events: jsonLines(output).slice(1) };
-  } finally {
-    child.kill('SIGKILL');
-    await ended;
-  }
-}
+/** The virtual devices that the kernel is tried on here. */
+const cdcDevices = [
+  { name: 'modem-10mbit', driver: 'cdc_ether', speedMbit: 5000 },
+  { name: 'adapter-100mbit', driver: 'cdc_ncm', speedMbit: 5000 },
+  { name: 'modem-usb2-10mbit', driver: 'cdc_ether', speedMbit: 480 },
+  { name: 'tether-usb2', driver: 'cdc_ncm', speedMbit: 480 },
+];
 
 /** Round trips of iputils' ping, milliseconds, in order of size. */
 function roundTrips(scenario: Scenario, file: string): readonly number[] {
@@ -71,30 +33,33 @@ let guest: GuestRun;
 let events: readonly Record<string, unknown>[];
 
 beforeAll(async () => {
-  ({ result: guest, events } = await served((port, devices) =>
-    bootGuest({
-      name: 'usbip',
-      program: true,
-      network: true,
-      scriptFile: new URL('usbip.guest.sh', import.meta.url),
-      files: {
-        port: String(port),
-        'devices.tsv': devices
-          .map(({ busId, id, name }) => `${busId}\t${id.replace('sim:', '')}\t${name}\n`)
-          .join(''),
-      },
-      qemuArguments: ['-netdev', 'user,id=link,net=10.0.3.0/24', '-device', 'usb-net,bus=xhci.0,netdev=link'],
-      limitSeconds: 800,
-    }),
+  const names = cdcDevices.map(({ name }) => name);
+  ({ result: guest, events } = await served(
+    (port, devices) =>
+      bootGuest({
+        name: 'usbip',
+        program: true,
+        network: true,
+        scriptFile: new URL('usbip.guest.sh', import.meta.url),
+        files: {
+          port: String(port),
+          'devices.tsv': devices
+            .map(({ busId, id, name }) => `${busId}\t${id.replace('sim:', '')}\t${name}\n`)
+            .join(''),
+        },
+        qemuArguments: [
+          '-netdev',
+          'user,id=link,net=10.0.3.0/24',
+          '-device',
+          'usb-net,bus=xhci.0,netdev=link',
+        ],
+        limitSeconds: 800,
+      }),
+    names,
   ));
 }, 1_000_000);
 
-describe.each([
-  { name: 'modem-10mbit', driver: 'cdc_ether', speedMbit: 5000 },
-  { name: 'adapter-100mbit', driver: 'cdc_ncm', speedMbit: 5000 },
-  { name: 'modem-usb2-10mbit', driver: 'cdc_ether', speedMbit: 480 },
-  { name: 'tether-usb2', driver: 'cdc_ncm', speedMbit: 480 },
-])('the kernel on $name', ({ name, driver, speedMbit }) => {
+describe.each(cdcDevices)('the kernel on $name', ({ name, driver, speedMbit }) => {
   test('binds its own driver, gets a carrier and an address', () => {
     const scenario = guest.scenario('all');
     expect(scenario.fact(`${name}.driver`)).toBe(driver);

@@ -1,6 +1,6 @@
 import { errorTable, exitCodes } from '../../base/errors.ts';
 import type { Device } from '../../contract/device.ts';
-import { formatUsbId } from '../../minidrivers/registry.ts';
+import { formatUsbId } from '../../minidrivers/described-device.ts';
 import type { Command } from './command.ts';
 import { type Output, table } from './output.ts';
 

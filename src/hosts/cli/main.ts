@@ -8,13 +8,17 @@ import { usbipPort } from '../../wire/usbip.ts';
 import { version } from '../version.ts';
 import type { Command, CommandContext } from './command.ts';
 import { dqlReplay } from './dql-replay.ts';
+import { describeFileFailure } from './files.ts';
+import { identify } from './identify.ts';
+import { Interruption } from './interruption.ts';
 import { list } from './list.ts';
 import { observe, type ObserveOptions } from './observe.ts';
-import { createOutput, reportFailure } from './output.ts';
+import { createOutput, type Output, reportFailure } from './output.ts';
 import { report } from './report.ts';
 import { run } from './run.ts';
 import {
   bitRate,
+  byteCount,
   limitBytes,
   numberWithin,
   qdiscOption,
@@ -24,10 +28,7 @@ import {
 import { serve } from './serve.ts';
 import { serveUsbip, type ServeUsbipOptions } from './serve-usbip.ts';
 import { sessions } from './sessions.ts';
-import { simulate } from './simulate.ts';
-
-/** A second signal means that waiting any longer is not wanted. */
-const signals = ['SIGINT', 'SIGTERM'] as const;
+import { simulate, type SimulateOptions } from './simulate.ts';
 
 /**
  * The command line.
@@ -36,21 +37,16 @@ const signals = ['SIGINT', 'SIGTERM'] as const;
  */
 export async function main(args: readonly string[]): Promise<number> {
   const output = createOutput(process);
-  const interruption = new AbortController();
-  const interrupt = (): void => {
-    if (interruption.signal.aborted) process.exit(exitCodes.interrupted);
-    interruption.abort();
-  };
-  for (const signal of signals) process.on(signal, interrupt);
-  // A reader that went away (`| head`) is no fault.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(exitCodes.ok);
-    throw error;
-  });
-
   const log = createPinoLog(logLevelOf(process.env['QUEUESCOPE_LOG']));
   const scriptFolder = dirname(fileURLToPath(import.meta.url));
   const started: RunningEngine[] = [];
+  const close = async (): Promise<void> => {
+    await Promise.all(started.map((running) => running.close()));
+  };
+  const interruption = new Interruption(process, {
+    handleFault: (thrown) => void reportFailure(output, thrown),
+    close,
+  });
   const context: CommandContext = {
     output,
     log,
@@ -79,10 +75,19 @@ export async function main(args: readonly string[]): Promise<number> {
     result.exitCode =
       error instanceof CommanderError ? commanderExitCode(error) : reportFailure(output, error);
   } finally {
-    await Promise.all(started.map((running) => running.close()));
-    for (const signal of signals) process.off(signal, interrupt);
+    await close();
+    interruption.dispose();
   }
-  return result.exitCode;
+  return exitCodeAfter(interruption, output, result.exitCode);
+}
+
+/** What became of the output decides too: a script must not take half of it for the whole. */
+function exitCodeAfter(interruption: Interruption, output: Output, exitCode: number): number {
+  const { readerGone, writeFailure } = interruption;
+  if (writeFailure !== undefined) {
+    return reportFailure(output, describeFileFailure('written', 'standard output', writeFailure));
+  }
+  return readerGone && exitCode === exitCodes.interrupted ? exitCodes.ok : exitCode;
 }
 
 function commanderExitCode(error: CommanderError): number {
@@ -116,6 +121,13 @@ function createProgram(context: CommandContext, setExitCode: (exitCode: number) 
     .action((options: { usbip: string[]; json: boolean }) => act(list, options));
 
   program
+    .command('identify')
+    .argument('<file>', 'a listing of lsusb -v or usb-devices, or raw descriptors; "-" is standard input')
+    .description('say what a device is from its descriptors, and which minidriver would drive it')
+    .addOption(json)
+    .action((file: string, options: { json: boolean }) => act(identify, { file, ...options }));
+
+  program
     .command('run')
     .argument('<device>', 'its id, as "queuescope list" shows it')
     .description('drive a device, load it and measure')
@@ -126,7 +138,10 @@ function createProgram(context: CommandContext, setExitCode: (exitCode: number) 
     .option('--duration <seconds>', 'of the measurement (default: 10)', numberWithin(1, 86_400))
     .option('--idle <seconds>', 'part of it that is spent without load first', numberWithin(0, 3600))
     .option('--out <file.qscope>', 'record into this new file')
+    .option('--configuration <number>', 'drive it in this USB configuration', wholeNumber(1, 255))
     .option('--tap <name>', 'Linux: give this host a network interface that uses the device')
+    .option('--far-tap <name>', 'Linux, sim:…: an interface of this host at the far end of the link')
+    .option('--far-netns <namespace>', 'with --far-tap: the network namespace that it is moved to')
     .option('--address <cidr>', 'set an address instead of asking by DHCP, like 10.9.0.2/24')
     .option('--gateway <ip>', 'with --address: the router')
     .option('--target <ip>', 'the host to ping and load (default: the gateway)')
@@ -139,6 +154,7 @@ function createProgram(context: CommandContext, setExitCode: (exitCode: number) 
       'pfifo_fast (default), fq_codel or pfifo; fq_codel with options as tc takes them, in one argument',
       qdiscOption,
     )
+    .option('--max-data <bytes>', 'end the run before more is sent and received, like 200MB', byteCount)
     .option('--limit-min <bytes>', 'BQL limit_min', limitBytes)
     .option('--limit-max <bytes>', 'BQL limit_max, or "max"', limitBytes)
     .option('--hold-time <ms>', 'BQL hold_time (default: 1000)', wholeNumber(0, 60_000))
@@ -178,8 +194,9 @@ function createProgram(context: CommandContext, setExitCode: (exitCode: number) 
     .command('simulate')
     .description('run a scenario on a virtual device in virtual time')
     .requiredOption('--scenario <name or file>', 'what to do')
+    .option('--max-data <bytes>', 'end the run before more is sent and received, like 200MB', byteCount)
     .addOption(json)
-    .action((options: { scenario: string; json: boolean }) => act(simulate, options));
+    .action((options: SimulateOptions) => act(simulate, options));
 
   program
     .command('sessions')
@@ -220,6 +237,8 @@ function createProgram(context: CommandContext, setExitCode: (exitCode: number) 
     .description('offer virtual devices over USB/IP, so that a kernel can drive them')
     .option('--port <port>', 'TCP port; 0: any that is free', wholeNumber(0, 65_535), usbipPort)
     .option('--host <address>', 'address to listen at', '127.0.0.1')
+    .option('--far-tap <name>', 'Linux: an interface of this host at the far end of the link of one device')
+    .option('--far-netns <namespace>', 'with --far-tap: the network namespace that it is moved to')
     .option('--fifo <bytes>', 'memory of the devices between USB and their link', wholeNumber(0, 1 << 20))
     .addOption(json)
     .action((devices: string[], options: Omit<ServeUsbipOptions, 'devices'>) =>

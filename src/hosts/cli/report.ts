@@ -1,8 +1,10 @@
 import { exitCodes } from '../../base/errors.ts';
 import { RecordingReader } from '../../recording/recording-reader.ts';
+import { recordingExtension } from '../../recording/session-schema.ts';
 import { companionPath, createReport, type ReportFormat } from '../../report/create-report.ts';
 import type { Command } from './command.ts';
-import { writeTextFile } from './files.ts';
+import { isSameFile, writeTextFile } from './files.ts';
+import { usageError } from './output.ts';
 
 export interface ReportCommandOptions {
   readonly file: string;
@@ -14,20 +16,24 @@ export interface ReportCommandOptions {
 
 /** `queuescope report`: a recording as a report that can be handed on. */
 export const report: Command<ReportCommandOptions> = async ({ output }, options) => {
-  const reader = RecordingReader.open(options.file);
+  const { file, out } = options;
+  if (out.endsWith(recordingExtension) || isSameFile(file, out)) {
+    throw usageError(`--out ${out}: a report must not take the place of a recording`);
+  }
+  const reader = RecordingReader.open(file);
   try {
     const { text, companions } = createReport(reader, options.format, {
       showIdentifiers: options.showIds,
       createdAt: new Date().toISOString(),
     });
-    if (options.out === '-') {
+    if (out === '-') {
       output.line(text);
       return exitCodes.ok;
     }
-    writeTextFile(options.out, text);
-    output.note(`written to ${options.out}`);
+    writeTextFile(out, text);
+    output.note(`written to ${out}`);
     for (const companion of companions) {
-      const path = companionPath(options.out, companion);
+      const path = companionPath(out, companion);
       writeTextFile(path, companion.text);
       output.note(`written to ${path}`);
     }

@@ -1,5 +1,7 @@
 import { AppError, exitCodes } from '../../base/errors.ts';
+import type { Log } from '../../base/log.ts';
 import { formatDuration } from '../../base/units.ts';
+import { FarTap } from '../../engine/far-tap.ts';
 import { monotonicClock } from '../../engine/monotonic-clock.ts';
 import { catalogue, findPersonality } from '../../sim/catalogue.ts';
 import type { SimPersonality } from '../../sim/personality.ts';
@@ -15,6 +17,9 @@ export interface ServeUsbipOptions {
   readonly port: number;
   /** The memory between USB and link of every device, bytes; absent: as the device has it. */
   readonly fifo?: number;
+  /** A TAP interface at the far end of the one device's link. */
+  readonly farTap?: string;
+  readonly farNetns?: string;
   readonly json: boolean;
 }
 
@@ -34,8 +39,10 @@ export const serveUsbip: Command<ServeUsbipOptions> = async (context, options) =
     ),
     seed,
   );
+  const farTap = openFarTap(exports, options, context.log);
   const host = await startUsbipHost({
     exports,
+    onDevice: farTap === undefined ? undefined : (device, run) => farTap.join(device, run),
     host: options.host,
     port: options.port,
     clock: monotonicClock,
@@ -52,8 +59,18 @@ export const serveUsbip: Command<ServeUsbipOptions> = async (context, options) =
     });
   }
   await host.close();
+  farTap?.close();
   return exitCodes.ok;
 };
+
+/** @throws AppError `usage` where it would have to be at more than one place */
+function openFarTap(exports: SimUsbipExports, options: ServeUsbipOptions, log: Log): FarTap | undefined {
+  if (options.farTap === undefined) return undefined;
+  if (exports.personalities.size !== 1) {
+    throw new AppError('usage', '--far-tap is for one device', { remedy: 'Name the device.' });
+  }
+  return FarTap.open({ name: options.farTap, namespace: options.farNetns }, log);
+}
 
 /** @throws AppError `no-such-device` */
 function personalitiesOf(names: readonly string[]): readonly SimPersonality[] {

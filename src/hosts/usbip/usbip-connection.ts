@@ -4,6 +4,8 @@ import type { Log } from '../../base/log.ts';
 import { IntervalValues } from '../../engine/interval-values.ts';
 import { PacedLoop } from '../../engine/paced-loop.ts';
 import { PromptTicks } from '../../engine/paced-ticks.ts';
+import type { RunNow } from '../../engine/tap-bridge.ts';
+import type { RunningSimDevice } from '../../sim/create-sim-device.ts';
 import type { UsbipExports } from '../../sim/usbip-exports.ts';
 import { UsbipServerSession } from '../../sim/usbip-server.ts';
 
@@ -45,8 +47,12 @@ export interface UsbipConnectionOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly onEvent: (event: UsbipEvent) => void;
+  /** A device has been taken; `run` does something in its simulated time. */
+  readonly onDevice?: UsbipDeviceHook | undefined;
   readonly onClosed: () => void;
 }
+
+export type UsbipDeviceHook = (device: RunningSimDevice, run: RunNow) => void;
 
 /** One connection of the USB/IP server: a socket, a session, and the simulated time that goes with it. */
 export class UsbipConnection {
@@ -148,6 +154,7 @@ export class UsbipConnection {
     clearTimeout(this.#questionTimer);
     const { busId } = attached.record;
     this.#attached = { busId, sinceUs: this.#options.clock.nowUs() };
+    this.#options.onDevice?.(attached.device, (action) => this.#loop.run(action));
     this.#options.onEvent({ type: 'attached', busId, peer: this.#peer });
   }
 

@@ -3,7 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import { AppError } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
 import type { UsbipExports } from '../../sim/usbip-exports.ts';
-import { UsbipConnection, type UsbipEvent } from './usbip-connection.ts';
+import { UsbipConnection, type UsbipDeviceHook, type UsbipEvent } from './usbip-connection.ts';
 
 const maxConnections = 64;
 
@@ -16,6 +16,7 @@ export interface UsbipHostOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly onEvent: (event: UsbipEvent) => void;
+  readonly onDevice?: UsbipDeviceHook | undefined;
 }
 
 /** A running USB/IP server. */
@@ -39,6 +40,7 @@ export async function startUsbipHost(options: UsbipHostOptions): Promise<UsbipHo
       clock: options.clock,
       log: options.log,
       onEvent: options.onEvent,
+      onDevice: options.onDevice,
       onClosed: () => connections.delete(connection),
     });
     connections.add(connection);

@@ -2,7 +2,13 @@ import { usbClasses } from '../../wire/cdc-class.ts';
 import { type CdcFunctional, encodeCdcFunctional } from '../../wire/cdc-functional.ts';
 import { bosSpeeds } from '../../wire/usb-bos.ts';
 import { toHex } from '../../base/bytes.ts';
-import type { AltSetting, EndpointDescriptor, EndpointType } from '../../wire/usb-descriptor.ts';
+import type {
+  AltSetting,
+  ConfigurationDescriptor,
+  DeviceDescriptor,
+  EndpointDescriptor,
+  EndpointType,
+} from '../../wire/usb-descriptor.ts';
 import type { SimSpeed } from '../sim-device.ts';
 import type { DeviceDescriptors } from './firmware.ts';
 
@@ -35,13 +41,15 @@ export interface CdcFunctionDescription {
   readonly dataProtocol: number;
   /** The longest frame, bytes without FCS. */
   readonly maxSegmentSize: number;
+  /** Something else than two interfaces of CDC's classes: one of this triple that is all of it, as Huawei has them. */
+  readonly single?: readonly [number, number, number];
   /** What the function has beyond header, union and ethernet descriptor. */
   readonly functional: Pick<CdcFunctional, 'ncm'>;
   readonly controlName: string;
   readonly dataName: string;
 }
 
-const cdcVersion = 0x0110;
+export const cdcVersion = 0x0110;
 const deviceVersion = 0x0100;
 const usbVersions: Readonly<Record<SimSpeed, number>> = { full: 0x0200, high: 0x0200, super: 0x0300 };
 const bulkPacketSizes: Readonly<Record<SimSpeed, number>> = { full: 64, high: 512, super: 1024 };
@@ -56,16 +64,23 @@ const maxBulkBurst = 15;
 const attributes = 0x80;
 const maxPowerMa: Readonly<Record<SimSpeed, number>> = { full: 500, high: 500, super: 896 };
 /** Class triple of a device that is made of associated interfaces (USB ECN of 2003). */
-const associatedDevice = {
+export const associatedDevice = {
   deviceClass: usbClasses.miscellaneous,
   deviceSubclass: 0x02,
   deviceProtocol: 0x01,
 };
 
-const stringIndices = { manufacturer: 1, product: 2, serial: 3, macAddress: 4, control: 5, data: 6 } as const;
+export const stringIndices = {
+  manufacturer: 1,
+  product: 2,
+  serial: 3,
+  macAddress: 4,
+  control: 5,
+  data: 6,
+} as const;
 
 const linkPowerManagement = 0x02;
-const noExtra = new Uint8Array(0);
+export const noExtra = new Uint8Array(0);
 
 /**
  * Descriptors of a device with one CDC network function: a control interface with an interrupt endpoint, and a data
@@ -73,8 +88,8 @@ const noExtra = new Uint8Array(0);
  */
 export function cdcDescriptors(description: CdcFunctionDescription): DeviceDescriptors {
   const { speed, identity, subclass } = description;
-  const { controlInterface, dataInterface, bulkIn, bulkOut, interruptIn } = cdcAddresses;
-  const bulkPacketSize = bulkPacketSizes[speed];
+  const { controlInterface, dataInterface } = cdcAddresses;
+  const { communications } = usbClasses;
   const dataAltSetting: AltSetting = {
     interfaceNumber: dataInterface,
     alternateSetting: 0,
@@ -85,10 +100,121 @@ export function cdcDescriptors(description: CdcFunctionDescription): DeviceDescr
     endpoints: [],
     extra: noExtra,
   };
+  if (description.single !== undefined) return singleInterface(description, description.single);
+  return describeDevice({
+    speed,
+    identity,
+    deviceClass: associatedDevice,
+    associations: [associationOf([communications, subclass, 0])],
+    interfaces: [
+      {
+        number: controlInterface,
+        altSettings: [
+          {
+            interfaceNumber: controlInterface,
+            alternateSetting: 0,
+            interfaceClass: communications,
+            interfaceSubclass: subclass,
+            interfaceProtocol: 0,
+            nameIndex: stringIndices.control,
+            endpoints: [statusEndpoint(speed)],
+            extra: functionalBytes(description, dataInterface),
+          },
+        ],
+      },
+      {
+        number: dataInterface,
+        altSettings: [
+          dataAltSetting,
+          { ...dataAltSetting, alternateSetting: 1, endpoints: bulkEndpoints(speed) },
+        ],
+      },
+    ],
+    names: [description.controlName, description.dataName],
+  });
+}
+
+function functionalBytes(description: CdcFunctionDescription, dataInterface: number): Uint8Array {
+  const { controlInterface } = cdcAddresses;
+  return encodeCdcFunctional({
+    header: { version: cdcVersion },
+    union: { controlInterface, dataInterfaces: [dataInterface] },
+    ethernet: {
+      macAddressIndex: stringIndices.macAddress,
+      statistics: 0,
+      maxSegmentSize: description.maxSegmentSize,
+      multicastFilters: 0,
+      powerFilters: 0,
+    },
+    ...description.functional,
+  });
+}
+
+/** Altsetting 0 has the interrupt endpoint alone, altsetting 1 the bulk pair as well. */
+function singleInterface(
+  description: CdcFunctionDescription,
+  [interfaceClass, interfaceSubclass, interfaceProtocol]: readonly [number, number, number],
+): DeviceDescriptors {
+  const { speed, identity } = description;
+  const first: AltSetting = {
+    interfaceNumber: cdcAddresses.controlInterface,
+    alternateSetting: 0,
+    interfaceClass,
+    interfaceSubclass,
+    interfaceProtocol,
+    nameIndex: stringIndices.control,
+    endpoints: [statusEndpoint(speed)],
+    extra: functionalBytes(description, cdcAddresses.controlInterface),
+  };
+  const second: AltSetting = {
+    ...first,
+    alternateSetting: 1,
+    endpoints: [statusEndpoint(speed), ...bulkEndpoints(speed)],
+    extra: noExtra,
+  };
+  return describeDevice({
+    speed,
+    identity,
+    deviceClass: { deviceClass: 0, deviceSubclass: 0, deviceProtocol: 0 },
+    associations: [],
+    interfaces: [{ number: cdcAddresses.controlInterface, altSettings: [first, second] }],
+    names: [description.controlName, description.dataName],
+  });
+}
+
+/** Control and data interface, as one function of this class, subclass and protocol. */
+export function associationOf([functionClass, functionSubclass, functionProtocol]: readonly [
+  number,
+  number,
+  number,
+]): ConfigurationDescriptor['associations'][number] {
+  return {
+    firstInterface: cdcAddresses.controlInterface,
+    interfaceCount: 2,
+    functionClass,
+    functionSubclass,
+    functionProtocol,
+    nameIndex: stringIndices.control,
+  };
+}
+
+export interface DeviceDescription {
+  readonly speed: SimSpeed;
+  readonly identity: DeviceIdentity;
+  readonly deviceClass: Pick<DeviceDescriptor, 'deviceClass' | 'deviceSubclass' | 'deviceProtocol'>;
+  readonly associations: ConfigurationDescriptor['associations'];
+  readonly interfaces: ConfigurationDescriptor['interfaces'];
+  /** Strings from {@link stringIndices}`.control` on. */
+  readonly names: readonly string[];
+}
+
+/** All that is the same whatever a device's function is: one configuration, the strings, and BOS at SuperSpeed. */
+export function describeDevice(description: DeviceDescription): DeviceDescriptors {
+  const { speed, identity } = description;
   return {
     device: {
       usbVersion: usbVersions[speed],
-      ...associatedDevice,
+      ...description.deviceClass,
       maxPacketSize0: controlPacketSizes[speed],
       vendorId: identity.vendorId,
       productId: identity.productId,
@@ -103,60 +229,8 @@ export function cdcDescriptors(description: CdcFunctionDescription): DeviceDescr
       nameIndex: 0,
       attributes,
       maxPowerMa: maxPowerMa[speed],
-      associations: [
-        {
-          firstInterface: controlInterface,
-          interfaceCount: 2,
-          functionClass: usbClasses.communications,
-          functionSubclass: subclass,
-          functionProtocol: 0,
-          nameIndex: stringIndices.control,
-        },
-      ],
-      interfaces: [
-        {
-          number: controlInterface,
-          altSettings: [
-            {
-              interfaceNumber: controlInterface,
-              alternateSetting: 0,
-              interfaceClass: usbClasses.communications,
-              interfaceSubclass: subclass,
-              interfaceProtocol: 0,
-              nameIndex: stringIndices.control,
-              endpoints: [
-                endpoint(speed, interruptIn, 'interrupt', interruptPacketSize, interruptIntervals[speed]),
-              ],
-              extra: encodeCdcFunctional({
-                header: { version: cdcVersion },
-                union: { controlInterface, dataInterfaces: [dataInterface] },
-                ethernet: {
-                  macAddressIndex: stringIndices.macAddress,
-                  statistics: 0,
-                  maxSegmentSize: description.maxSegmentSize,
-                  multicastFilters: 0,
-                  powerFilters: 0,
-                },
-                ...description.functional,
-              }),
-            },
-          ],
-        },
-        {
-          number: dataInterface,
-          altSettings: [
-            dataAltSetting,
-            {
-              ...dataAltSetting,
-              alternateSetting: 1,
-              endpoints: [
-                endpoint(speed, bulkIn, 'bulk', bulkPacketSize, 0),
-                endpoint(speed, bulkOut, 'bulk', bulkPacketSize, 0),
-              ],
-            },
-          ],
-        },
-      ],
+      associations: description.associations,
+      interfaces: description.interfaces,
       extra: noExtra,
     },
     ...(speed === 'super'
@@ -179,10 +253,29 @@ export function cdcDescriptors(description: CdcFunctionDescription): DeviceDescr
       identity.product,
       identity.serialNumber,
       toHex(identity.macAddress).toUpperCase(),
-      description.controlName,
-      description.dataName,
+      ...description.names,
     ],
   };
+}
+
+/** The interrupt IN endpoint. */
+export function statusEndpoint(speed: SimSpeed): EndpointDescriptor {
+  return endpoint(
+    speed,
+    cdcAddresses.interruptIn,
+    'interrupt',
+    interruptPacketSize,
+    interruptIntervals[speed],
+  );
+}
+
+/** The bulk pair, IN first. */
+export function bulkEndpoints(speed: SimSpeed): readonly EndpointDescriptor[] {
+  const packetSize = bulkPacketSizes[speed];
+  return [
+    endpoint(speed, cdcAddresses.bulkIn, 'bulk', packetSize, 0),
+    endpoint(speed, cdcAddresses.bulkOut, 'bulk', packetSize, 0),
+  ];
 }
 
 /** `wMaxPacketSize` of the bulk IN endpoint. */

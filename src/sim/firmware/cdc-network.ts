@@ -13,6 +13,14 @@ export const minFrameBytes = 14;
 
 const noData = new Uint8Array(0);
 
+/** What a function says on its interrupt endpoint. */
+export interface StatusSource extends InSource {
+  /** The link is there, or is not. */
+  announce(connected: boolean): void;
+  /** Forgets what was to be said. */
+  reset(): void;
+}
+
 export interface CdcNetworkOptions {
   readonly network: SimNetwork;
   readonly fifoBytes: number;
@@ -48,28 +56,35 @@ export class CdcNetwork implements NetworkDevice {
   readonly fifo: DeviceFifo;
   readonly hostQueue = new FrameQueue();
   readonly counters = new FunctionCounters();
-  readonly notifier: CdcNotifier;
+  readonly notifier: StatusSource | undefined;
   readonly endpoints: readonly DeviceEndpoint[];
   readonly #network: SimNetwork;
   readonly #hostQueueBytes: number;
   readonly #macAddress: Uint8Array;
   readonly #bulkIn: DeviceEndpoint;
   readonly #bulkOut: DeviceEndpoint;
-  readonly #interruptIn: DeviceEndpoint;
+  readonly #interruptIn: DeviceEndpoint | undefined;
   #packetFilter = initialPacketFilter;
   /** An altsetting with endpoints is in force. */
   #open = false;
 
-  constructor(options: CdcNetworkOptions, sink: OutSink, source: InSource) {
+  /** @param status what is on the interrupt endpoint, if it is not what CDC has there; null: there is none */
+  constructor(options: CdcNetworkOptions, sink: OutSink, source: InSource, status?: StatusSource | null) {
     this.#network = options.network;
     this.#hostQueueBytes = options.hostQueueBytes;
     this.#macAddress = options.macAddress;
     this.fifo = new DeviceFifo(options.fifoBytes, options.hysteresisBytes);
-    this.notifier = new CdcNotifier(cdcAddresses.controlInterface, options.network.link);
+    this.notifier =
+      status === null
+        ? undefined
+        : (status ?? new CdcNotifier(cdcAddresses.controlInterface, options.network.link));
     this.#bulkIn = new DeviceEndpoint(cdcAddresses.bulkIn, { source });
     this.#bulkOut = new DeviceEndpoint(cdcAddresses.bulkOut, { sink });
-    this.#interruptIn = new DeviceEndpoint(cdcAddresses.interruptIn, { source: this.notifier });
-    this.endpoints = [this.#bulkIn, this.#bulkOut, this.#interruptIn];
+    this.endpoints = [this.#bulkIn, this.#bulkOut];
+    if (this.notifier !== undefined) {
+      this.#interruptIn = new DeviceEndpoint(cdcAddresses.interruptIn, { source: this.notifier });
+      this.endpoints = [...this.endpoints, this.#interruptIn];
+    }
     options.network.setDevice(this);
   }
 
@@ -116,13 +131,32 @@ export class CdcNetwork implements NetworkDevice {
   setOpen(open: boolean, nowUs: number): void {
     this.#open = open;
     this.counters.closedDrops += this.hostQueue.clear(this.#network.pool);
-    this.notifier.reset();
+    this.notifier?.reset();
     if (!open) {
       this.#packetFilter = initialPacketFilter;
       return;
     }
-    this.notifier.announce(this.#network.carrier);
-    this.#interruptIn.ready(nowUs);
+    this.#announce(this.#network.carrier, nowUs);
+  }
+
+  #announce(connected: boolean, nowUs: number): void {
+    this.notifier?.announce(connected);
+    this.notify(nowUs);
+  }
+
+  /** There is something on the interrupt endpoint. */
+  notify(nowUs: number): void {
+    this.#interruptIn?.ready(nowUs);
+  }
+
+  /** There is something on the bulk IN endpoint that is no frame. */
+  notifyBulkIn(nowUs: number): void {
+    this.#bulkIn.ready(nowUs);
+  }
+
+  /** Which frames go up, by bits of CDC's packet filter. */
+  setPacketFilter(bits: number): void {
+    this.#packetFilter = bits;
   }
 
   // ---- the link ----
@@ -145,8 +179,6 @@ export class CdcNetwork implements NetworkDevice {
   }
 
   handleCarrier(on: boolean, nowUs: number): void {
-    if (!this.#open) return;
-    this.notifier.announce(on);
-    this.#interruptIn.ready(nowUs);
+    if (this.#open) this.#announce(on, nowUs);
   }
 }

@@ -7,7 +7,7 @@ export interface NotifierLink {
   readonly upBitsPerSecond: number;
 }
 
-const noConnectionLength = 8;
+const plainLength = 8;
 const speedChangeLength = 16;
 const maxUint32 = 0xffff_ffff;
 
@@ -21,6 +21,7 @@ export class CdcNotifier implements InSource {
   #connected = false;
   #speedDue = false;
   #connectionDue = false;
+  #responsesDue = 0;
   #sent = 0;
 
   constructor(interfaceNumber: number, link: NotifierLink) {
@@ -39,7 +40,12 @@ export class CdcNotifier implements InSource {
     this.#connectionDue = true;
   }
 
-  /** Forgets what was to be said. */
+  /** There are so many more responses to encapsulated commands. */
+  announceResponses(count: number): void {
+    this.#responsesDue += count;
+  }
+
+  /** Forgets what was to be said of the link. */
   reset(): void {
     this.#speedDue = false;
     this.#connectionDue = false;
@@ -47,7 +53,7 @@ export class CdcNotifier implements InSource {
 
   pendingBytes(): number {
     if (this.#speedDue) return speedChangeLength;
-    return this.#connectionDue ? noConnectionLength : -1;
+    return this.#connectionDue || this.#responsesDue > 0 ? plainLength : -1;
   }
 
   transmit(to: Uint8Array, offset: number): void {
@@ -61,6 +67,14 @@ export class CdcNotifier implements InSource {
       };
       to.set(
         encodeNotification({ kind: 'speed-change', interfaceNumber: this.#interfaceNumber, speeds }),
+        offset,
+      );
+      return;
+    }
+    if (!this.#connectionDue) {
+      this.#responsesDue--;
+      to.set(
+        encodeNotification({ kind: 'response-available', interfaceNumber: this.#interfaceNumber }),
         offset,
       );
       return;

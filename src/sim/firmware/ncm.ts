@@ -5,6 +5,7 @@ import {
   cdcSubclasses,
   ncmCapabilityBits,
 } from '../../wire/cdc-class.ts';
+import { crc32 } from '../../wire/crc32.ts';
 import { readUint32Le, writeUint16Le, writeUint32Le } from '../../wire/byte-order.ts';
 import {
   encodeNtbParameters,
@@ -12,6 +13,7 @@ import {
   ncmSignatures,
   ntbFormatBits,
   type NtbFormat,
+  ntbFormatValues,
   type NtbParameters,
 } from '../../wire/ntb.ts';
 import { NtbReader } from '../../wire/ntb-reader.ts';
@@ -19,10 +21,13 @@ import { NtbWriter } from '../../wire/ntb-writer.ts';
 import type { DeviceEndpoint, InSource, OutSink } from '../device-endpoint.ts';
 import { frameCapacityBytes } from '../frame.ts';
 import type { SimSpeed } from '../sim-device.ts';
+import { AtChannel } from './at-channel.ts';
 import { bulkInPacketSize, cdcAddresses, cdcDescriptors, type DeviceIdentity } from './cdc-descriptors.ts';
 import { CdcNetwork, type CdcNetworkOptions, minFrameBytes } from './cdc-network.ts';
-import { crc32 } from './crc32.ts';
+
+import { CdcNotifier } from './cdc-notifier.ts';
 import type { DeviceDescriptors, Firmware, SetupPacket } from './firmware.ts';
+import { keepsRules, type NtbRules } from './ntb-rules.ts';
 
 const ncmVersion = 0x0100;
 const maxSegmentSize = 1514;
@@ -35,7 +40,32 @@ const crcLength = 4;
 const alignment = 4;
 const datagramRemainder = 2;
 
+/** Vendor-specific; Linux knows it with Huawei's vendor id alone (spec 3.7). */
+const huaweiTriple = [0xff, 0x02, 0x16] as const;
+
 const noData = new Uint8Array(0);
+
+/** What a device wants otherwise than Linux's gadget does; each is enforced on what the host does. */
+export interface NcmOptions {
+  /** NTBs that are laid out otherwise are malformed. The alignments are what its NTB parameters say. */
+  readonly rules?: NtbRules;
+  /** NTBs of the other format are malformed, and it can't be chosen. */
+  readonly onlyFormat?: NtbFormat;
+  /** Frames always carry a CRC: SET_CRC_MODE is refused. */
+  readonly alwaysCrc?: boolean;
+  /** An NTB that ends on a packet boundary ends with an empty packet, however long it is. */
+  readonly needsEmptyPacket?: boolean;
+  /**
+   * `needed`: the function only starts once the data altsetting has been chosen and left again. `fatal`: it never works
+   * again after that.
+   */
+  readonly toggle?: 'needed' | 'fatal';
+  /** As Huawei's sticks have it: one vendor-specific interface, and AT commands beside the data. */
+  readonly huawei?: {
+    /** No data flow before the host has told it to connect. */
+    readonly needsCall?: boolean;
+  };
+}
 
 export interface NtbSizes {
   readonly inMaxBytes: number;
@@ -64,8 +94,22 @@ export class NcmFirmware implements Firmware {
   readonly #state: NtbState;
   readonly #out: NcmSink;
   readonly #in: NcmSource;
+  readonly #variant: NcmOptions;
+  readonly #notifier: CdcNotifier;
+  readonly #at: AtChannel | undefined;
+  readonly #dataInterface: number;
+  #altSetting = 0;
+  /** How far the toggling of the altsetting has come since the reset. */
+  #toggled: 'no' | 'chosen' | 'chosen-and-left' = 'no';
+  #connected = false;
 
-  constructor(speed: SimSpeed, identity: DeviceIdentity, options: CdcNetworkOptions, sizes: NtbSizes) {
+  constructor(
+    speed: SimSpeed,
+    identity: DeviceIdentity,
+    options: CdcNetworkOptions,
+    sizes: NtbSizes,
+    variant: NcmOptions = {},
+  ) {
     this.descriptors = cdcDescriptors({
       speed,
       identity,
@@ -80,37 +124,66 @@ export class NcmFirmware implements Firmware {
       },
       controlName: 'CDC Network Control Model (NCM)',
       dataName: 'CDC Network Data',
+      ...(variant.huawei === undefined ? {} : { single: huaweiTriple }),
     });
+    this.#variant = variant;
+    this.#dataInterface =
+      variant.huawei === undefined ? cdcAddresses.dataInterface : cdcAddresses.controlInterface;
+    this.#notifier = new CdcNotifier(cdcAddresses.controlInterface, options.network.link);
+    if (variant.huawei !== undefined) {
+      this.#at = new AtChannel({
+        isConnected: () => this.#connected,
+        setConnected: (connected) => {
+          this.#connected = connected;
+        },
+      });
+    }
+    const { rules = {}, onlyFormat } = variant;
     this.#sizes = sizes;
     this.#parameters = {
-      formats: ntbFormatBits.ntb16 | ntbFormatBits.ntb32,
+      formats:
+        onlyFormat === undefined ? ntbFormatBits.ntb16 | ntbFormatBits.ntb32 : ntbFormatBits[onlyFormat],
       inMaxSize: sizes.inMaxBytes,
       inDivisor: alignment,
       inPayloadRemainder: 0,
       inAlignment: alignment,
       outMaxSize: sizes.outMaxBytes,
-      outDivisor: alignment,
-      outPayloadRemainder: 0,
-      outAlignment: alignment,
+      outDivisor: rules.divisor ?? alignment,
+      outPayloadRemainder: rules.remainder ?? 0,
+      outAlignment: rules.ndpAlignment ?? alignment,
       outMaxDatagrams: 0,
     };
-    this.#state = { format: 'ntb16', crc: false, inBytes: sizes.inMaxBytes };
-    this.#out = new NcmSink(() => this.network, this.#state, sizes.outMaxBytes);
+    this.#state = {
+      format: onlyFormat ?? 'ntb16',
+      crc: variant.alwaysCrc === true,
+      inBytes: sizes.inMaxBytes,
+    };
+    this.#out = new NcmSink(() => this.network, this.#state, sizes.outMaxBytes, variant);
     this.#in = new NcmSource(
       () => this.network,
       this.#state,
       sizes.inMaxBytes,
       bulkInPacketSize(this.descriptors),
     );
-    this.network = new CdcNetwork(options, this.#out, this.#in);
+    this.network = new CdcNetwork(options, this.#out, this.#in, this.#notifier);
   }
 
   get endpoints(): readonly DeviceEndpoint[] {
     return this.network.endpoints;
   }
 
-  handleRequest(setup: SetupPacket, data: Uint8Array): Uint8Array | undefined {
+  handleRequest(setup: SetupPacket, data: Uint8Array, nowUs: number): Uint8Array | undefined {
     if (setup.index !== cdcAddresses.controlInterface) return undefined;
+    if (this.#at !== undefined) {
+      const { requestType, request } = setup;
+      if (requestType === cdcRequestTypes.out && request === cdcRequests.sendEncapsulatedCommand) {
+        this.#handleAt(this.#at, data, nowUs);
+        return noData;
+      }
+      if (requestType === cdcRequestTypes.in && request === cdcRequests.getEncapsulatedResponse) {
+        return this.#at.take(setup.length) ?? noData;
+      }
+    }
     switch (setup.requestType) {
       case cdcRequestTypes.in:
         return this.#get(setup.request);
@@ -119,6 +192,15 @@ export class NcmFirmware implements Firmware {
       default:
         return undefined;
     }
+  }
+
+  #handleAt(at: AtChannel, data: Uint8Array, nowUs: number): void {
+    const wasConnected = this.#connected;
+    this.#notifier.announceResponses(at.add(data));
+    if (this.#connected !== wasConnected && this.#variant.huawei?.needsCall === true) {
+      this.#applyAltSetting(nowUs);
+    }
+    this.network.notify(nowUs);
   }
 
   #get(request: number): Uint8Array | undefined {
@@ -145,10 +227,13 @@ export class NcmFirmware implements Firmware {
     switch (request) {
       case cdcRequests.setNtbFormat:
         if (value > 1) return false;
+        if (this.#variant.onlyFormat !== undefined) {
+          return value === ntbFormatValues[this.#variant.onlyFormat];
+        }
         state.format = value === 1 ? 'ntb32' : 'ntb16';
         return true;
       case cdcRequests.setCrcMode:
-        if (value > 1) return false;
+        if (value > 1 || this.#variant.alwaysCrc === true) return false;
         state.crc = value === 1;
         return true;
       case cdcRequests.setNtbInputSize: {
@@ -165,19 +250,33 @@ export class NcmFirmware implements Firmware {
   /** Closing the data interface, or opening it again, makes the host's choices void; what it chooses before the first
    *  opening holds. */
   handleSetInterface(interfaceNumber: number, alternateSetting: number, nowUs: number): void {
-    if (interfaceNumber !== cdcAddresses.dataInterface) return;
+    if (interfaceNumber !== this.#dataInterface) return;
     if (this.network.isOpen) this.#resetState();
-    this.#setOpen(alternateSetting === 1, nowUs);
+    this.#altSetting = alternateSetting;
+    if (alternateSetting === 1 && this.#toggled === 'no') this.#toggled = 'chosen';
+    if (alternateSetting === 0 && this.#toggled === 'chosen') this.#toggled = 'chosen-and-left';
+    this.#applyAltSetting(nowUs);
+  }
+
+  #applyAltSetting(nowUs: number): void {
+    const { toggle, huawei } = this.#variant;
+    const starts = toggle === undefined || (toggle === 'needed') === (this.#toggled === 'chosen-and-left');
+    const called = huawei?.needsCall !== true || this.#connected;
+    this.#setOpen(this.#altSetting === 1 && starts && called, nowUs);
   }
 
   handleReset(nowUs: number): void {
+    this.#altSetting = 0;
+    this.#toggled = 'no';
+    this.#connected = false;
+    this.#at?.clear();
     this.#resetState();
     this.#setOpen(false, nowUs);
   }
 
   #resetState(): void {
-    this.#state.format = 'ntb16';
-    this.#state.crc = false;
+    this.#state.format = this.#variant.onlyFormat ?? 'ntb16';
+    this.#state.crc = this.#variant.alwaysCrc === true;
     this.#state.inBytes = this.#sizes.inMaxBytes;
   }
 
@@ -198,19 +297,20 @@ function uint16(value: number): Uint8Array {
 class NcmSink implements OutSink {
   readonly #network: () => CdcNetwork;
   readonly #state: NtbState;
+  readonly #variant: NcmOptions;
   readonly #block: Uint8Array;
   readonly #readers: Readonly<Record<NtbFormat, NtbReader>>;
-  /** Of the NTB so far, those included that are too many. */
+  /** Of the NTB so far. */
   #bytes = 0;
   /** Of the frames that were found in the NTB being taken apart. */
   #frameBytes = 0;
   #nowUs = 0;
 
-  constructor(network: () => CdcNetwork, state: NtbState, maxBytes: number) {
+  constructor(network: () => CdcNetwork, state: NtbState, maxBytes: number, variant: NcmOptions) {
+    this.#variant = variant;
     this.#network = network;
     this.#state = state;
-    // One more, for the byte that ends the transfer of a host that does not send empty packets.
-    this.#block = new Uint8Array(maxBytes + 1);
+    this.#block = new Uint8Array(maxBytes);
     this.#readers = { ntb16: this.#makeReader('ntb16'), ntb32: this.#makeReader('ntb32') };
   }
 
@@ -229,12 +329,24 @@ class NcmSink implements OutSink {
   }
 
   receive(bytes: Uint8Array, offset: number, length: number, endOfMessage: boolean, nowUs: number): void {
-    const from = this.#bytes;
-    this.#bytes += length;
     this.#network().fifo.add(length);
-    if (this.#bytes <= this.#block.length) this.#block.set(bytes.subarray(offset, offset + length), from);
-    // A host does not end the transfer of an NTB that is as large as can be: there is nothing more to come.
-    if (endOfMessage || this.#bytes === this.#block.length - 1) this.#finish(nowUs);
+    const end = offset + length;
+    const { needsEmptyPacket = false } = this.#variant;
+    let from = offset;
+    do {
+      const room = Math.max(0, this.#block.length - this.#bytes);
+      const taken = needsEmptyPacket ? end - from : Math.min(end - from, room);
+      this.#block.set(
+        bytes.subarray(from, from + Math.min(taken, room)),
+        Math.min(this.#bytes, this.#block.length),
+      );
+      this.#bytes += taken;
+      from += taken;
+      // A host does not end the transfer of an NTB that is as large as can be: there is nothing more to come. If its
+      // beginning belongs to an NTB that was broken off, all that follows is out of step, as in a real device.
+      const isFull = this.#bytes === this.#block.length && !needsEmptyPacket;
+      if (isFull || (from === end && endOfMessage)) this.#finish(nowUs);
+    } while (from < end);
   }
 
   #finish(nowUs: number): void {
@@ -246,10 +358,16 @@ class NcmSink implements OutSink {
     // The empty packet behind an NTB of full size.
     if (bytes === 0) return;
     network.counters.messagesFromHost++;
-    const result =
-      bytes > this.#block.length ? 'too-long' : this.#readers[this.#state.format].read(this.#block, 0, bytes);
-    if (result !== 'ok') network.counters.malformedFromHost++;
+    if (!this.#read(bytes)) network.counters.malformedFromHost++;
     network.discard(bytes - this.#frameBytes, nowUs);
+  }
+
+  #read(bytes: number): boolean {
+    if (bytes > this.#block.length) return false;
+    const { format } = this.#state;
+    const { rules } = this.#variant;
+    if (rules !== undefined && !keepsRules(this.#block, bytes, format, rules)) return false;
+    return this.#readers[format].read(this.#block, 0, bytes) === 'ok';
   }
 
   #handleDatagram(bytes: Uint8Array, offset: number, length: number): void {

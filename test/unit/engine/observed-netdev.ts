@@ -56,6 +56,7 @@ export class Report implements MeasurementObserver {
   handleProblem(problem: Problem): void {
     this.problems.set(problem.id, problem);
   }
+  handleReopen(): void {}
   handleCured(problemId: string): void {
     this.problems.delete(problemId);
   }

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { agreeOnNtbs, cdcNcm } from '../../../src/minidrivers/cdc-ncm.ts';
+import { cdcNcm } from '../../../src/minidrivers/cdc-ncm.ts';
+import { agreeOnNtbs } from '../../../src/minidrivers/ncm-agreement.ts';
 import type { DriverBinding } from '../../../src/usbnet/minidriver.ts';
 import { PacketPool } from '../../../src/usbnet/packet.ts';
 import { DriverError, type Procedure } from '../../../src/usbnet/procedure.ts';

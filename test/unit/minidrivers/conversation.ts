@@ -146,7 +146,12 @@ export function cdcDevice(shape: CdcShape): UsbDevice {
   };
 }
 
-export function contextFor(device: UsbDevice, driver: MinidriverName, txTimerUs = 0): BindContext {
+export function contextFor(
+  device: UsbDevice,
+  driver: MinidriverName,
+  txTimerUs = 0,
+  differing: Partial<Match> = {},
+): BindContext {
   const match: Match = {
     driver,
     networkFunction: 'ethernet',
@@ -155,6 +160,7 @@ export function contextFor(device: UsbDevice, driver: MinidriverName, txTimerUs 
     dataInterface: 1,
     quirks: [],
     reason: 'a test says so',
+    ...differing,
   };
   return { device, match, tuning: { txTimerUs }, random: new Random(1), log: silentLog };
 }
@@ -227,10 +233,13 @@ export class HostDouble {
   readonly received: Uint8Array[] = [];
   readonly links: (readonly [boolean, boolean])[] = [];
   readonly speeds: (readonly [number, number])[] = [];
+  carrier = false;
+  rxUrbSizeBytes: number | undefined;
   /** Transfers that may still be taken. */
   transfersLeft = 1000;
   taken = 0;
   given = 0;
+  workAsked = 0;
   readonly #binding: Pick<DriverBinding, 'bulkOut' | 'txBufferBytes' | 'maxPacketsPerTransfer'>;
 
   constructor(binding: Pick<DriverBinding, 'bulkOut' | 'txBufferBytes' | 'maxPacketsPerTransfer'>) {
@@ -255,6 +264,12 @@ export class HostDouble {
   }
   setLinkSpeed(rxBitsPerSecond: number, txBitsPerSecond: number): void {
     this.speeds.push([rxBitsPerSecond, txBitsPerSecond]);
+  }
+  scheduleWork(): void {
+    this.workAsked++;
+  }
+  setRxUrbSize(bytes: number): void {
+    this.rxUrbSizeBytes = bytes;
   }
 }
 

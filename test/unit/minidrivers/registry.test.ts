@@ -1,11 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import {
-  type DescribedDevice,
-  explainNoMatch,
-  formatUsbId,
-  matchDevice,
-  minidriverOf,
-} from '../../../src/minidrivers/registry.ts';
+import { type DescribedDevice, formatUsbId } from '../../../src/minidrivers/described-device.ts';
+import { explainNoMatch, matchDevice, minidriverOf, recognize } from '../../../src/minidrivers/registry.ts';
 import type {
   AltSetting,
   ConfigurationDescriptor,
@@ -129,9 +124,8 @@ describe('which function of a device is driven', () => {
 describe('what is not driven', () => {
   test.each([
     ['no configuration', []],
-    ['another subclass', [configuration(cdc(0x02, 0))]],
+    ['another subclass', [configuration(cdc(0x02, 0, 1))]],
     ['another protocol', [configuration(cdc(0x06, 0, 1))]],
-    ['MBIM', [configuration(cdc(0x0e, 0))]],
     ['no data interface', [configuration([altSetting(0, 0, [0x02, 0x06, 0], [], union(0, 1))])]],
     [
       'a next interface that is something else',
@@ -159,39 +153,81 @@ describe('what is not driven', () => {
     );
   });
 
-  test.each([
-    [0x0bda, 0x8152, 'r8152'],
-    [0x0bda, 0x8153, 'r8152'],
-    [0x045e, 0x0927, 'r8152'],
-    [0x04e8, 0xa101, 'r8152'],
-    [0x0955, 0x09ff, 'r8152'],
-    [0x2357, 0x0601, 'r8152'],
-    [0x2eca, 0xc101, 'aqc111'],
-    [0x0b95, 0x2790, 'aqc111'],
-    [0x1004, 0x61aa, 'lg-vl600'],
-  ])('%s:%s, whose ECM Linux leaves to %s', (vendorId, productId, driver) => {
-    const described = device([configuration(ecm(0))], { vendorId, productId });
+  test('MBIM: known, but nothing here drives it', () => {
+    const described = device([configuration(cdc(0x0e, 0))]);
     expect(matchDevice(described)).toEqual([]);
-    expect(explainNoMatch(described)).toContain(
-      `Linux drives ${formatUsbId(vendorId, productId)} with ${driver}`,
+    expect(recognize(described)).toMatchObject([{ driver: null, linuxDriver: 'cdc_mbim' }]);
+    expect(explainNoMatch(described)).toBe(
+      'interface 0 is CDC-MBIM (02/0e/00) with data interface 1 in configuration 1;' +
+        ' Linux drives it with cdc_mbim, which is not here',
     );
   });
 
-  test('but an NCM function of such a device is', () => {
-    const described = device([configuration([...ecm(0), ...ncm(2)])], {
-      vendorId: 0x0bda,
-      productId: 0x8153,
+  test.each([
+    [0x1004, 0x61aa, 'lg-vl600'],
+    [0x1410, 0xb001, 'qmi_wwan'],
+    [0x04dd, 0x8005, 'zaurus'],
+  ])('%s:%s, whose ECM is none and left to %s', (vendorId, productId, driver) => {
+    const described = device([configuration(ecm(0))], { vendorId, productId });
+    expect(matchDevice(described)).toEqual([]);
+    expect(explainNoMatch(described)).toContain(`Linux drives it with ${driver}`);
+  });
+});
+
+describe('devices that Linux drives with something else, and that have a configuration for everybody', () => {
+  const vendorSpecific = configuration([
+    altSetting(0, 0, [0xff, 0xff, 0], [endpoint(0x81, 'bulk', 512), endpoint(0x02, 'bulk', 512)]),
+  ]);
+  const realtek = (...others: readonly ConfigurationDescriptor[]): DescribedDevice =>
+    device([vendorSpecific, ...others], { vendorId: 0x0bda, productId: 0x8153, deviceClass: 0 });
+
+  test('none: named, not driven', () => {
+    expect(matchDevice(realtek())).toEqual([]);
+    expect(explainNoMatch(realtek())).toBe(
+      'interface 0 is a Realtek RTL8152 to RTL8157 (ff/ff/00) in configuration 1;' +
+        ' Linux drives it with r8152, which is not here',
+    );
+  });
+
+  test('ECM in the second configuration: driven there, whichever is active', () => {
+    const described = realtek(configuration(ecm(0), { value: 2 }));
+    for (const active of [undefined, 1, 2]) {
+      expect(matchDevice(described, active)).toMatchObject([{ driver: 'cdc_ether', configurationValue: 2 }]);
+    }
+    expect(recognize(described).map(({ linuxDriver, selected }) => [linuxDriver, selected])).toEqual([
+      ['r8152', true],
+      ['cdc_ether', false],
+    ]);
+    expect(recognize(described, 2).map(({ linuxDriver, selected }) => [linuxDriver, selected])).toEqual([
+      ['cdc_ether', true],
+      ['r8152', false],
+    ]);
+  });
+
+  test('NCM and ECM: NCM first', () => {
+    const described = realtek(configuration(ncm(0), { value: 2 }), configuration(ecm(0), { value: 3 }));
+    expect(matchDevice(described).map(({ configurationValue }) => configurationValue)).toEqual([2, 3]);
+  });
+
+  test('the ECM of an AQC111 is its driver’s in Linux, and ours to drive', () => {
+    const described = device([vendorSpecific, configuration(ecm(0), { value: 2 })], {
+      vendorId: 0x0b95,
+      productId: 0x2790,
+      deviceClass: 0,
     });
-    expect(matchDevice(described).map(({ driver }) => driver)).toEqual(['cdc_ncm']);
+    expect(recognize(described).map(({ driver, linuxDriver }) => [driver, linuxDriver])).toEqual([
+      [null, 'aqc111'],
+      ['cdc_ether', 'aqc111'],
+    ]);
   });
 });
 
 describe('modems', () => {
   test.each([
-    ['Huawei', 0x12d1, 'wwan', 'wwan'],
-    ['ZTE', 0x19d2, 'wwan', 'ethernet'],
+    ['Huawei', 0x12d1, 'ethernet', 'wwan'],
+    ['ZTE', 0x19d2, 'ethernet', 'ethernet'],
     ['Telit', 0x1bc7, 'wwan', 'ethernet'],
-    ['Ericsson', 0x0bdb, 'wwan', 'wwan'],
+    ['Ericsson', 0x0bdb, 'ethernet', 'wwan'],
     ['Dell', 0x413c, 'ethernet', 'wwan'],
     ['Toshiba', 0x0930, 'ethernet', 'wwan'],
     ['Linux', 0x1d6b, 'ethernet', 'ethernet'],

@@ -124,7 +124,7 @@ describe('batches', () => {
   test('a row of the wrong width is our own fault, and found at once', () => {
     const recorder = new ChannelRecorder(new FakeChannel(), { path: 'a', header });
     expect(() => recorder.writeRows('samples', new Float64Array(7))).toThrow(
-      'rows of samples have 27 columns',
+      `rows of samples have ${sampleColumns.length} columns`,
     );
   });
 });

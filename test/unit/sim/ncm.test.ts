@@ -1,7 +1,7 @@
 import { crc32 as zlibCrc32 } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { crc32 } from '../../../src/sim/firmware/crc32.ts';
+import { crc32 } from '../../../src/wire/crc32.ts';
 import { bytesOf } from '../wire/bytes-of.ts';
 import { pattern } from './bare-device.ts';
 import { buildNtb, readNtb } from './plain-ntb.ts';

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { DriverHost } from '../../../src/usbnet/minidriver.ts';
 import { controlOut, DriverError, type Procedure } from '../../../src/usbnet/procedure.ts';
 import { UsbnetBench } from './bench.ts';
 import { bulkIn } from './hand-made-device.ts';
@@ -137,7 +138,7 @@ describe('the carrier', () => {
     const bench = new UsbnetBench({
       linkInterrupt: true,
       hooks: {
-        *linkReset(): Procedure<void> {
+        *linkReset(): Procedure<boolean> {
           resets++;
           throw new DriverError('reset the link', 'no', yield* controlOut('vendor-device', 1, 0, 0));
         },
@@ -150,6 +151,30 @@ describe('the carrier', () => {
     bench.binding.driver.host.linkChange(true, false, bench.nowUs);
     bench.poll();
     expect(bench.usbnet.carrier).toBe(true);
+  });
+
+  test('a reset that finds a link raises the carrier, with receive transfers of the size that it set', () => {
+    let host: DriverHost | undefined;
+    const bench = new UsbnetBench({
+      linkInterrupt: true,
+      hooks: {
+        *linkReset(): Procedure<boolean> {
+          yield* controlOut('vendor-device', 1, 0, 0);
+          host?.setRxUrbSize(4096);
+          return true;
+        },
+      },
+    }).open();
+    host = bench.binding.driver.host;
+    expect(host.carrier).toBe(false);
+    host.linkChange(true, true, bench.nowUs);
+    expect(bench.usbnet.carrier).toBe(false);
+    bench.answer('completed');
+    bench.poll();
+    expect([bench.usbnet.carrier, host.carrier]).toEqual([true, true]);
+    expect(bench.usbnet.rxUrbSizeBytes).toBe(4096);
+    expect(bench.usbnet.rxQlen).toBe(22);
+    expect(bench.rx.every((transfer) => transfer.length === 4096)).toBe(true);
   });
 
   test('the speed that the device tells', () => {
@@ -166,12 +191,18 @@ describe('the carrier', () => {
 describe('deferred work', () => {
   test('is done in the kernel’s order, whatever the order in which it came up', () => {
     const done: string[] = [];
-    function* ask(name: string): Procedure<void> {
+    function* ask(name: string): Procedure<boolean> {
       done.push(name);
       yield* controlOut('vendor-device', 1, 0, 0);
+      return false;
     }
     const bench = new UsbnetBench({
-      hooks: { linkReset: () => ask('link-reset'), setRxMode: () => ask('set-rx-mode') },
+      hooks: {
+        linkReset: () => ask('link-reset'),
+        *setRxMode(): Procedure<void> {
+          yield* ask('set-rx-mode');
+        },
+      },
     }).open();
     // The first one starts at once; the others come up while it waits.
     bench.usbnet.setRxMode({ promiscuous: false, multicast: true }, bench.nowUs);

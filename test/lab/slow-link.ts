@@ -1,0 +1,209 @@
+/** Phases of two stacks on a slow simulated device in one guest (compare.guest.sh), and what was measured in them. */
+import { percentileOfSorted } from '../../src/base/percentile.ts';
+import type { SimPersonality } from '../../src/sim/personality.ts';
+import { bootGuest, type Scenario } from './guest.ts';
+import { readRun } from './run-output.ts';
+import { serving } from './slow-devices.ts';
+
+export type Stack = 'kernel' | 'ours';
+export type Bql = 'off' | 'on';
+
+export interface SlowLinkOptions {
+  /** Names the guest's exchange folder. */
+  readonly name: string;
+  readonly devices: readonly SimPersonality[];
+  readonly bql: readonly Bql[];
+  /** Of one phase, without the time in which the queue fills. */
+  readonly seconds: number;
+  /** Each phase so often, in turns. */
+  readonly rounds: number;
+}
+
+/** All rounds of one device, stack and setting. */
+export interface SlowLinkResult {
+  readonly device: string;
+  readonly stack: Stack;
+  readonly bql: Bql;
+  readonly pings: number;
+  readonly lost: number;
+  readonly pingP50Ms: number;
+  readonly pingP99Ms: number;
+  readonly bitsPerSecond: number;
+  /** Of each round. */
+  readonly roundsBitsPerSecond: readonly number[];
+  readonly inflightP50Bytes: number;
+  readonly inflightMaxBytes: number;
+  /** BQL's limit, bytes; NaN while it is off. */
+  readonly limitP50Bytes: number;
+  readonly limitMinBytes: number;
+  readonly limitMaxBytes: number;
+}
+
+/** How late the simulated devices were, of all connections. */
+export interface Punctuality {
+  readonly lateP50Us: number;
+  readonly lateP95Us: number;
+  readonly lateMaxUs: number;
+}
+
+interface Phase {
+  readonly device: SimPersonality;
+  readonly stack: Stack;
+  readonly bql: Bql;
+  readonly round: number;
+  readonly name: string;
+}
+
+interface Measured {
+  readonly rttMs: readonly number[];
+  readonly lost: number;
+  readonly bits: number;
+  readonly seconds: number;
+  readonly inflightBytes: readonly number[];
+  /** The most in flight, between two looks too where that is known. */
+  readonly inflightMaxBytes: number;
+  readonly limitBytes: readonly number[];
+}
+
+/** What usbnet's 300 transfers of 1,514 bytes come to: a `limit_min` above it is BQL switched off. */
+const aboveTheQueueBytes = 456_000;
+const microseconds = 1e6;
+
+export async function measureSlowLink(options: SlowLinkOptions): Promise<{
+  readonly results: readonly SlowLinkResult[];
+  readonly punctuality: Punctuality;
+  /** The guest's version. */
+  readonly kernel: string;
+}> {
+  const { devices, seconds } = options;
+  const phases = phasesOf(options);
+  const row = ({ name, device, stack, bql }: Phase): string => {
+    const busId = `1-${devices.indexOf(device) + 1}`;
+    // An NCM driver's transfers hold ten times as much.
+    const off = device.firmware === 'cdc-ncm' ? 10 * aboveTheQueueBytes : aboveTheQueueBytes;
+    return `${[name, busId, device.product, stack, bql, seconds, off].join('\t')}\n`;
+  };
+  const { result: guest, events } = await serving(devices, (port) =>
+    bootGuest({
+      name: options.name,
+      program: true,
+      network: true,
+      scriptFile: new URL('compare.guest.sh', import.meta.url),
+      files: { port: String(port), 'cases.tsv': phases.map(row).join('') },
+      limitSeconds: 60 + phases.length * (seconds + 35),
+    }),
+  );
+  const results: SlowLinkResult[] = [];
+  for (const device of devices) {
+    for (const stack of ['kernel', 'ours'] as const) {
+      for (const bql of options.bql) {
+        const measured = phases
+          .filter((phase) => phase.device === device && phase.stack === stack && phase.bql === bql)
+          .map((phase) => readPhase(phase, guest.scenario(phase.name)));
+        results.push(together(device.name, stack, bql, measured));
+      }
+    }
+  }
+  const ends = events.flatMap((event) => (event.type === 'detached' ? [event] : []));
+  return {
+    results,
+    kernel: guest.scenario(phases[0]?.name ?? '').fact('kernel'),
+    punctuality: {
+      lateP50Us: Math.max(...ends.map(({ lateP50Us }) => lateP50Us)),
+      lateP95Us: Math.max(...ends.map(({ lateP95Us }) => lateP95Us)),
+      lateMaxUs: Math.max(...ends.map(({ lateMaxUs }) => lateMaxUs)),
+    },
+  };
+}
+
+/** In turns, so that what else the machine does meets all alike. */
+function phasesOf({ devices, bql: settings, rounds }: SlowLinkOptions): readonly Phase[] {
+  const phases: Phase[] = [];
+  for (const device of devices) {
+    for (let round = 1; round <= rounds; round++) {
+      for (const bql of settings) {
+        for (const stack of ['kernel', 'ours'] as const) {
+          phases.push({ device, stack, bql, round, name: `${device.name}-${stack}-${bql}-${round}` });
+        }
+      }
+    }
+  }
+  return phases;
+}
+
+function readPhase(phase: Phase, scenario: Scenario): Measured {
+  return phase.stack === 'kernel' ? readKernelPhase(scenario) : readOurPhase(scenario);
+}
+
+function readKernelPhase(scenario: Scenario): Measured {
+  const rttMs = Array.from(scenario.text('ping.txt').matchAll(/time=([\d.]+) ms/g), ([, time]) =>
+    Number(time),
+  );
+  const sent = Number(/(\d+) packets transmitted/.exec(scenario.text('ping.txt'))?.[1] ?? Number.NaN);
+  const queue = scenario
+    .text('queue.txt')
+    .trim()
+    .split('\n')
+    .map((line) => line.split(' ').map(Number));
+  const inflightBytes = queue.map(([inflight = Number.NaN]) => inflight);
+  return {
+    rttMs,
+    // What was on its way at the end is not lost.
+    lost: Math.max(0, sent - rttMs.length - Math.ceil((rttMs.at(-1) ?? 0) / 50)),
+    bits: 8 * scenario.number('bytes'),
+    seconds: scenario.number('seconds_measured'),
+    inflightBytes,
+    inflightMaxBytes: Math.max(...inflightBytes),
+    limitBytes: queue.map(([, limit = Number.NaN]) => limit),
+  };
+}
+
+function readOurPhase(scenario: Scenario): Measured {
+  const { samples, probes } = readRun(scenario, 'run.jsonl');
+  const begin = Number(samples[0]?.['timeUs']) + scenario.number('settle') * microseconds;
+  const measured = samples.filter((sample) => Number(sample['timeUs']) > begin);
+  const column = (name: string): number[] =>
+    measured.map((sample) => sample[name]).filter((value) => typeof value === 'number');
+  let bits = 0;
+  let beforeUs = begin;
+  for (const sample of measured) {
+    const timeUs = Number(sample['timeUs']);
+    bits += (Number(sample['txBitsPerSecond']) * (timeUs - beforeUs)) / microseconds;
+    beforeUs = timeUs;
+  }
+  const own = probes.filter((probe) => Number(probe['timeUs']) > begin);
+  const rttMs = own.flatMap(({ rttUs }) => (typeof rttUs === 'number' ? [rttUs / 1000] : []));
+  return {
+    rttMs,
+    lost: own.length - rttMs.length,
+    bits,
+    seconds: (beforeUs - begin) / microseconds,
+    inflightBytes: column('inflightBytes'),
+    inflightMaxBytes: Math.max(...column('inflightMaxBytes')),
+    limitBytes: column('limitBytes'),
+  };
+}
+
+function together(device: string, stack: Stack, bql: Bql, measured: readonly Measured[]): SlowLinkResult {
+  const sorted = (values: readonly number[]): number[] => values.toSorted((a, b) => a - b);
+  const rtt = sorted(measured.flatMap(({ rttMs }) => rttMs));
+  const inflight = sorted(measured.flatMap(({ inflightBytes }) => inflightBytes));
+  const limit = bql === 'on' ? sorted(measured.flatMap(({ limitBytes }) => limitBytes)) : [];
+  const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);
+  return {
+    device,
+    stack,
+    bql,
+    pings: rtt.length,
+    lost: sum(measured.map(({ lost }) => lost)),
+    pingP50Ms: percentileOfSorted(rtt, rtt.length, 0.5),
+    pingP99Ms: percentileOfSorted(rtt, rtt.length, 0.99),
+    bitsPerSecond: sum(measured.map(({ bits }) => bits)) / sum(measured.map(({ seconds }) => seconds)),
+    roundsBitsPerSecond: measured.map(({ bits, seconds }) => bits / seconds),
+    inflightP50Bytes: percentileOfSorted(inflight, inflight.length, 0.5),
+    inflightMaxBytes: Math.max(...measured.map(({ inflightMaxBytes }) => inflightMaxBytes)),
+    limitP50Bytes: percentileOfSorted(limit, limit.length, 0.5),
+    limitMinBytes: limit[0] ?? Number.NaN,
+    limitMaxBytes: limit.at(-1) ?? Number.NaN,
+  };
+}

@@ -1,0 +1,115 @@
+# A TAP interface on devices that are not ours (tap.test.ts): stock programs use the kernel's gadgets through our stack.
+
+far_host=10.9.0.1
+static=(--address 10.9.0.2/24 --target "$far_host" --no-load --json)
+tap=qs0
+
+# start NAME ARGUMENT...: a run behind, once its pings are answered; sets $run.
+start() {
+  local name=$1
+  shift
+  "${queuescope[@]}" run "usb:$usb" "${static[@]}" "$@" \
+    > "$scenario_folder/$name.jsonl" 2> "$scenario_folder/$name.err" &
+  run=$!
+  wait_for 60 grep -q "$far_host answers" "$scenario_folder/$name.jsonl"
+}
+end() {
+  local code=0
+  kill -INT "$run" || true
+  wait_for 20 is_over
+  wait "$run" || code=$?
+  fact "$1" "$code"
+}
+is_over() {
+  ! kill -0 "$run" 2> /dev/null
+}
+
+statistic() {
+  echo "$(< "/sys/class/net/$tap/statistics/$1")"
+}
+# Answers to pings that this kernel got, whoever had asked.
+echo_replies() {
+  awk '/^Icmp:/ { if (!n) { for (i = 2; i <= NF; i++) if ($i == "InEchoReps") n = i; next } print $n }' /proc/net/snmp
+}
+
+# measure NAME ARGUMENT...: iperf3 from here to the far end and its own account of it.
+measure() {
+  local name=$1
+  shift
+  iperf3 --client "$far_host" --json "$@" > "$scenario_folder/$name.json"
+}
+
+attach() {
+  gadget "$scenario_name" "$1" "$2"
+  peer "$scenario_name"
+  usb=$(usb_device "$scenario_name")
+  netdev_of "$usb" > /dev/null
+}
+
+host_uses_it() {
+  local usb run before
+  attach "$1" "$2"
+  in_peer iperf3 --server --daemon
+  start run --tap "$tap" --ping-interval 50 --duration 300
+  wait_for 10 has_address
+  fact route "$(ip route get "$far_host")"
+
+  # Our own pings are answered all the time; nothing of it reaches this kernel.
+  before=$(echo_replies)
+  sleep 3
+  fact strayReplies $(($(echo_replies) - before))
+  ping -c 10 -i 0.3 "$far_host" > "$scenario_folder/ping.txt"
+  fact replies $(($(echo_replies) - before))
+
+  measure tcp-up --time 5
+  measure tcp-down --time 5 --reverse
+  measure udp-up --time 4 --udp --bitrate 10M
+  measure udp-down --time 4 --udp --bitrate 10M --reverse
+  fact dropsBefore $(($(statistic tx_dropped) + $(statistic rx_dropped)))
+
+  # With the host's side down, what the far end sends is taken by nobody: that is told.
+  ip link set "$tap" down
+  in_peer perl "$lab_peers/udp-flood.pl" 10.9.0.2 9 1 > /dev/null
+  sleep 3
+  end run
+  fact tapAfter "$([ -e /sys/class/net/$tap ] && echo there || echo gone)"
+  fact driverAfter "$(driver_of "$(netdev_of "$usb")")"
+}
+has_address() {
+  [[ $(ip -4 address show "$tap") = *10.9.0.2/24* ]]
+}
+
+# A user without rights: what is told makes it work.
+without_rights() {
+  local usb run code=0 as_nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/run/work/nobody)
+  mkdir -p /run/work/nobody
+  chown 65534:65534 /run/work/nobody
+  attach ncm super
+  chmod 666 "$(usb_node "$usb")" /dev/net/tun
+  chmod 777 "$scenario_folder"
+  "${as_nobody[@]}" "${queuescope[@]}" run "usb:$usb" "${static[@]}" --tap qs1 --duration 2 \
+    > "$scenario_folder/refused.jsonl" 2> "$scenario_folder/refused.err" || code=$?
+  fact refused "$code"
+  # As told, without the sudo that root does not need.
+  sed -n 's/^ *sudo \(ip [^)]*\)$/\1/p' "$scenario_folder/refused.err" > /run/work/commands
+  cat /run/work/commands
+  # shellcheck disable=SC1091
+  . /run/work/commands
+  "${as_nobody[@]}" "${queuescope[@]}" run "usb:$usb" "${static[@]}" --tap qs1 --duration 60 \
+    > "$scenario_folder/run.jsonl" 2> "$scenario_folder/run.err" &
+  run=$!
+  wait_for 60 grep -q "$far_host answers" "$scenario_folder/run.jsonl"
+  # Its address too is for root to set; the run says so.
+  ip address replace 10.9.0.2/24 dev qs1
+  ping -c 5 -i 0.3 -I qs1 "$far_host" > "$scenario_folder/ping.txt"
+  end run
+  fact told "$(grep -o 'sudo ip address replace [^"\\]*' "$scenario_folder/run.jsonl" | tail -1)"
+  fact tapAfter "$([ -e /sys/class/net/qs1 ] && echo there || echo gone)"
+  ip tuntap del dev qs1 mode tap
+}
+
+kernel_drivers
+modprobe tun
+scenario tap-ncm 150 host_uses_it ncm super
+scenario tap-ecm 150 host_uses_it ecm high
+scenario without-rights 120 without_rights
