@@ -17,11 +17,13 @@ import { copyMacAddress, macAddressesEqual, macAddressLength } from '../wire/mac
 /** Frames taken from the host in one go; then others get their turn. */
 const batch = 64;
 /**
- * While the qdisc holds this share of what it has room for no more are taken from the host: packets wait in the TAP
- * interface, which holds the senders back. Below the length at which it would drop, so that our own probes still find room.
+ * While the qdisc holds this share of what it has room for, frames are taken at a pace: a program that floods the
+ * interface is dropped by the host before it costs us our time. They are still taken, though, and what finds no room is
+ * dropped by the qdisc: a packet of priority, which has room of its own, must not wait behind those that have none.
  */
-const highWaterShare = 0.9;
-const lowWaterShare = 0.6;
+const fullShare = 0.9;
+const fullPaceUs = 1000;
+const fullBatch = 32;
 /** Without a packet to put a frame into, this long is waited. */
 const retryUs = 1000;
 const sourceMacOffset = macAddressLength;
@@ -31,8 +33,7 @@ const arpTargetMacOffset = ethernetHeaderLength + 18;
 /** Has something done at the present time, and then whatever has become due; never from inside of a poll. */
 export type RunNow = (action: (nowUs: number) => void) => void;
 
-/** Whether the host is being held back. */
-type Intake = 'waiting' | 'ready' | 'held-back' | 'closed';
+type Intake = 'waiting' | 'ready' | 'closed';
 
 /**
  * Joins a TAP interface with the interface of a device: what the host sends goes through our qdisc, BQL and minidriver like
@@ -50,7 +51,6 @@ export class TapBridge implements Polled {
   #framesFromHost = 0;
   #framesToHost = 0;
   #refused = 0;
-  #heldBack = 0;
 
   constructor(tap: TapDevice, netif: Netif, run: RunNow) {
     this.#tap = tap;
@@ -72,10 +72,6 @@ export class TapBridge implements Polled {
   get refused(): number {
     return this.#refused;
   }
-  /** How often the host was held back because the qdisc was full enough. */
-  get heldBack(): number {
-    return this.#heldBack;
-  }
 
   #await(): void {
     this.#intake = 'waiting';
@@ -94,16 +90,13 @@ export class TapBridge implements Polled {
     return length / roomPackets;
   }
 
-  /** Takes frames from the host, as long as there are any and there is room. */
+  /** Takes frames from the host, as long as there are any: as many as it may have, or a few if the qdisc is full. */
   poll(nowUs: number): void {
-    if (this.#intake === 'held-back' && this.#fill <= lowWaterShare) this.#intake = 'ready';
     if (this.#intake !== 'ready' || nowUs < this.#dueAtUs) return;
-    for (let i = 0; i < batch; i++) {
-      if (this.#fill >= highWaterShare) {
-        this.#intake = 'held-back';
-        this.#heldBack++;
-        return;
-      }
+    const isFull = this.#fill >= fullShare;
+    const most = isFull ? fullBatch : batch;
+    if (isFull) this.#dueAtUs = nowUs + fullPaceUs;
+    for (let i = 0; i < most; i++) {
       const packet = this.#netif.packets.take();
       if (packet === undefined) {
         this.#dueAtUs = nowUs + retryUs;
@@ -124,8 +117,7 @@ export class TapBridge implements Polled {
   }
 
   pollAtUs(): number {
-    if (this.#intake === 'ready') return this.#dueAtUs;
-    return this.#intake === 'held-back' && this.#fill <= lowWaterShare ? this.#dueAtUs : neverUs;
+    return this.#intake === 'ready' ? this.#dueAtUs : neverUs;
   }
 
   /** The priority that the sender's TOS byte asks for, and the device's own MAC address as the source. */

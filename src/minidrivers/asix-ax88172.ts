@@ -3,7 +3,14 @@ import { sleep } from '../usbnet/procedure.ts';
 import { asixCommands, asixFirstMediumBits, asixRxControlBits } from '../wire/asix.ts';
 import { type LinkMode, miiAbilityBits, miiAllAbilities, miiControlBits, miiRegisters } from '../wire/mii.ts';
 import { type AsixChip, readNodeId, readPhyAddress } from './asix-chip.ts';
-import { mustWrite, readLinkMode, readMii, restartNegotiation, writeGpio, writeMii } from './asix-commands.ts';
+import {
+  mustWrite,
+  readLinkMode,
+  readMii,
+  restartNegotiation,
+  writeGpio,
+  writeMii,
+} from './asix-commands.ts';
 
 const gpioSettleUs = 5000;
 /** The outputs that power the PHY up, one value after another; adapters that differ, by their id. */

@@ -42,8 +42,7 @@ const phyDefaults = [
 const rxControl = asixRxControlBits.start | asixRxControlBits.broadcast;
 const { alwaysOne, receive, fullDuplex: mediumFullDuplex, speed100 } = asixMediumBits;
 const { rxFlowControl, txFlowControl } = asixMediumBits;
-const defaultMedium =
-  mediumFullDuplex | rxFlowControl | txFlowControl | speed100 | alwaysOne | receive;
+const defaultMedium = mediumFullDuplex | rxFlowControl | txFlowControl | speed100 | alwaysOne | receive;
 
 /**
  * AX88772, 772A, 772B and 772C (`ax88772_bind`): 100 Mbit/s, as a rule with a PHY inside.

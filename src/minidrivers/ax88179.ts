@@ -270,10 +270,7 @@ class Ax88179Hooks implements DriverHooks {
       yield* writeRegisterBytes(ax88179Registers.bulkInControl, Uint8Array.from(setting)),
     );
     this.#host.setRxUrbSize(rxUrbSizeOf(setting));
-    requireCompleted(
-      'set the medium for the link',
-      yield* writeRegister(ax88179Registers.medium, 2, medium),
-    );
+    requireCompleted('set the medium for the link', yield* writeRegister(ax88179Registers.medium, 2, medium));
     this.#host.setLinkSpeed(speedMbit * 1e6, speedMbit * 1e6);
     return true;
   }

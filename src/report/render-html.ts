@@ -11,6 +11,7 @@ import {
 import type { Mode, UsbSpeedName } from '../contract/device.ts';
 import { maxLimitBytes, type QdiscSettings, type SessionSettings } from '../contract/settings.ts';
 import { renderDistributionChart } from './distribution-chart.ts';
+import { experimentSection } from './experiment-section.ts';
 import { createHeadline } from './headline.ts';
 import { Markup, markup } from './markup.ts';
 import type { ArmResult, PhaseResult, ReportModel } from './report-model.ts';
@@ -64,6 +65,7 @@ ${pageHeader(model)}
 <p class="headline">${headline.main}</p>
 <ul class="more">${headline.more.map((sentence) => markup`<li>${sentence}</li>`)}</ul>
 ${comparison(model)}
+${model.experiment === undefined ? undefined : experimentSection(model.experiment)}
 ${validity(model)}
 ${measured ? markup`<h2>Over time</h2><figure>${renderTimeCharts(model)}<figcaption class="note">${chartCaption(model)}</figcaption></figure>` : undefined}
 ${phaseTables(model)}
@@ -271,6 +273,8 @@ function cells(values: readonly string[]): Markup[] {
 }
 
 function distributionFigure(model: ReportModel): Markup | undefined {
+  // An experiment shows those of its arms.
+  if (model.experiment?.source === 'scenario') return undefined;
   const chart = renderDistributionChart(model);
   return chart === undefined ? undefined : markup`<figure>${chart}</figure>`;
 }

@@ -8,11 +8,13 @@ import type {
   SettingsChange,
   TimeRange,
 } from '../recording/recording-reader.ts';
+import { findExperiment, type ReportExperiment } from './experiment.ts';
 import { createMask, type Mask, noMask } from './mask.ts';
 import { countedStretches, findPhases, type PhaseSource, type ReportPhase } from './phases.ts';
 import { type StretchStatistics, stretchStatistics } from './statistics.ts';
 import { loadTelemetry, type Telemetry } from './telemetry.ts';
-import { judgeValidity, type ValidityNote } from './validity.ts';
+import { judgeValidity, qualityOf } from './validity.ts';
+import type { ValidityNote } from '../statistics/validity.ts';
 
 /** What can be asked of a report. */
 export interface ReportOptions {
@@ -68,6 +70,8 @@ export interface ReportModel {
   readonly phaseSource: PhaseSource;
   readonly phases: readonly PhaseResult[];
   readonly arms: Arms;
+  /** Undefined if nothing was compared. */
+  readonly experiment: ReportExperiment | undefined;
   readonly whole: StretchStatistics;
   readonly events: readonly SessionEvent[];
   readonly problems: readonly RecordedProblem[];
@@ -118,7 +122,9 @@ export function createReportModel(reader: RecordingReader, options: ReportOption
     })),
     telemetry,
   };
-  return { ...model, validity: judgeValidity(model) };
+  const quality = qualityOf(model);
+  const experiment = findExperiment(reader, telemetry, results, quality, mask);
+  return { ...model, experiment, validity: judgeValidity(model, quality, experiment) };
 }
 
 /** From the start of the first interval to the last row. */

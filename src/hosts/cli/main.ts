@@ -18,6 +18,7 @@ import { report } from './report.ts';
 import { run } from './run.ts';
 import {
   bitRate,
+  byteCount,
   limitBytes,
   numberWithin,
   qdiscOption,
@@ -27,7 +28,7 @@ import {
 import { serve } from './serve.ts';
 import { serveUsbip, type ServeUsbipOptions } from './serve-usbip.ts';
 import { sessions } from './sessions.ts';
-import { simulate } from './simulate.ts';
+import { simulate, type SimulateOptions } from './simulate.ts';
 
 /**
  * The command line.
@@ -137,6 +138,7 @@ function createProgram(context: CommandContext, setExitCode: (exitCode: number) 
     .option('--duration <seconds>', 'of the measurement (default: 10)', numberWithin(1, 86_400))
     .option('--idle <seconds>', 'part of it that is spent without load first', numberWithin(0, 3600))
     .option('--out <file.qscope>', 'record into this new file')
+    .option('--configuration <number>', 'drive it in this USB configuration', wholeNumber(1, 255))
     .option('--tap <name>', 'Linux: give this host a network interface that uses the device')
     .option('--far-tap <name>', 'Linux, sim:…: an interface of this host at the far end of the link')
     .option('--far-netns <namespace>', 'with --far-tap: the network namespace that it is moved to')
@@ -147,6 +149,7 @@ function createProgram(context: CommandContext, setExitCode: (exitCode: number) 
     .option('--load-rate <bits/s>', 'UDP load, like 5M; 0: as fast as the queue takes it (default)', bitRate)
     .option('--load-payload <bytes>', 'UDP payload of a load packet (default: 1472)', wholeNumber(0, 1472))
     .option('--ping-interval <ms>', 'between two pings (default: 200)', wholeNumber(10, 60_000))
+    .option('--max-data <bytes>', 'end the run before more is sent and received, like 200MB', byteCount)
     .option(
       '--qdisc <name>',
       'pfifo_fast (default), fq_codel or pfifo; fq_codel with options as tc takes them, in one argument',
@@ -191,8 +194,9 @@ function createProgram(context: CommandContext, setExitCode: (exitCode: number) 
     .command('simulate')
     .description('run a scenario on a virtual device in virtual time')
     .requiredOption('--scenario <name or file>', 'what to do')
+    .option('--max-data <bytes>', 'end the run before more is sent and received, like 200MB', byteCount)
     .addOption(json)
-    .action((options: { scenario: string; json: boolean }) => act(simulate, options));
+    .action((options: SimulateOptions) => act(simulate, options));
 
   program
     .command('sessions')
