@@ -31,6 +31,17 @@ const arpTargetMacOffset = ethernetHeaderLength + 18;
 /** Has something done at the present time, and then whatever has become due; never from inside of a poll. */
 export type RunNow = (action: (nowUs: number) => void) => void;
 
+/** What is needed of a {@link TapDevice}. */
+export type TapFrames = Pick<
+  TapDevice,
+  'read' | 'write' | 'whenReadable' | 'macAddress' | 'setCarrier' | 'close'
+>;
+
+/** What is needed of a device's interface. */
+export type BridgedInterface = Pick<Netif, 'macAddress' | 'packets' | 'transmit'> & {
+  readonly qdisc: Pick<Netif['qdisc'], 'length'>;
+};
+
 /** Whether the host is being held back. */
 type Intake = 'waiting' | 'ready' | 'held-back' | 'closed';
 
@@ -40,19 +51,21 @@ type Intake = 'waiting' | 'ready' | 'held-back' | 'closed';
  * device (it may not be allowed to change its own), addresses are exchanged on the way.
  */
 export class TapBridge implements Polled {
-  readonly #tap: TapDevice;
-  readonly #netif: Netif;
+  readonly #tap: TapFrames;
+  readonly #netif: BridgedInterface;
   readonly #run: RunNow;
   /** The host's MAC address, if it is another one than the device's. */
   readonly #hostMac: Uint8Array | undefined;
   #intake: Intake = 'waiting';
+  /** The host got something: it may have answered at once, which is not worth a wait on another thread. */
+  #mayHaveAnswered = false;
   #dueAtUs = 0;
   #framesFromHost = 0;
   #framesToHost = 0;
   #refused = 0;
   #heldBack = 0;
 
-  constructor(tap: TapDevice, netif: Netif, run: RunNow) {
+  constructor(tap: TapFrames, netif: BridgedInterface, run: RunNow) {
     this.#tap = tap;
     this.#netif = netif;
     this.#run = run;
@@ -91,7 +104,9 @@ export class TapBridge implements Polled {
   /** Takes frames from the host, as long as there are any and there is room. */
   poll(nowUs: number): void {
     if (this.#intake === 'held-back' && this.#netif.qdisc.length <= lowWaterPackets) this.#intake = 'ready';
-    if (this.#intake !== 'ready' || nowUs < this.#dueAtUs) return;
+    const looks = this.#intake === 'ready' ? nowUs >= this.#dueAtUs : this.#looksForAnswers();
+    this.#mayHaveAnswered = false;
+    if (!looks) return;
     for (let i = 0; i < batch; i++) {
       if (this.#netif.qdisc.length >= highWaterPackets) {
         this.#intake = 'held-back';
@@ -106,8 +121,8 @@ export class TapBridge implements Polled {
       const length = this.#tap.read(packet.bytes);
       if (length <= 0) {
         packet.release();
-        if (length === 0) this.#await();
-        else this.#intake = 'closed';
+        if (length < 0) this.#intake = 'closed';
+        else if (this.#intake === 'ready') this.#await();
         return;
       }
       packet.length = length;
@@ -115,10 +130,16 @@ export class TapBridge implements Polled {
       this.#prepare(packet);
       this.#netif.transmit(packet, nowUs);
     }
+    // There may be more, and somebody waits for it already.
+    this.#mayHaveAnswered = true;
+  }
+
+  #looksForAnswers(): boolean {
+    return this.#mayHaveAnswered && this.#intake === 'waiting';
   }
 
   pollAtUs(): number {
-    if (this.#intake === 'ready') return this.#dueAtUs;
+    if (this.#intake === 'ready' || this.#looksForAnswers()) return this.#dueAtUs;
     return this.#intake === 'held-back' && this.#netif.qdisc.length <= lowWaterPackets
       ? this.#dueAtUs
       : neverUs;
@@ -148,6 +169,7 @@ export class TapBridge implements Polled {
     if (this.#hostMac !== undefined) this.#readdress(bytes, offset, length, this.#hostMac);
     if (this.#tap.write(bytes.subarray(offset, offset + length), length)) this.#framesToHost++;
     else this.#refused++;
+    this.#mayHaveAnswered = true;
   }
 
   #readdress(bytes: Uint8Array, offset: number, length: number, hostMac: Uint8Array): void {
