@@ -42,17 +42,19 @@ kernel_stack() {
   ping -c 2 "$far_host" > /dev/null
   streams "kernel-$1"
   ip address flush dev "$netdev"
+  ip link set "$netdev" down
 }
 
 # run_ours NAME ARGUMENT...: behind; sets $run.
 run_ours() {
   local name=$1 profile=()
   shift
-  [ ! -e /mnt/profile ] || profile=(--cpu-prof "--cpu-prof-dir=$scenario_folder")
+  [ ! -e /mnt/profile ] || profile=(--cpu-prof --cpu-prof-interval 5000 "--cpu-prof-dir=$scenario_folder")
   "${queuescope[0]}" "${profile[@]}" "${queuescope[@]:1}" run "usb:$usb" --address "$near" --target "$far_host" --json "$@" \
     > "$scenario_folder/$name.jsonl" 2> "$scenario_folder/$name.err" &
   run=$!
-  wait_for 60 grep -q "$far_host answers" "$scenario_folder/$name.jsonl"
+  # An emulated processor takes its time to start a program.
+  wait_for 150 grep -q "$far_host answers" "$scenario_folder/$name.jsonl"
 }
 
 our_stack() {
@@ -94,5 +96,5 @@ device() {
 kernel_drivers
 modprobe tun
 while IFS=$'\t' read -r name function speed seconds rounds; do
-  scenario "$name" 400 device "$function" "$speed" "$seconds" "$rounds"
+  scenario "$name" 600 device "$function" "$speed" "$seconds" "$rounds"
 done < /mnt/cases.tsv

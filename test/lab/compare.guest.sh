@@ -59,7 +59,7 @@ ours_stack() {
   local bql=$1 seconds=$2
   "${queuescope[@]}" run "usb:$usb" --bql "$bql" --duration $((seconds + settle_seconds)) --ping-interval "$ping_interval_ms" \
     --address "$near_host/24" --target "$far_host" --json > "$scenario_folder/run.jsonl"
-  fact settle "$settle_seconds"
+  fact seconds_asked "$seconds"
 }
 
 phase() {
@@ -74,6 +74,6 @@ echo pfifo_fast > /proc/sys/net/core/default_qdisc
 kernel_drivers
 modprobe -a vhci-hcd
 while IFS=$'\t' read -r name busid product stack bql seconds off; do
-  scenario "$name" $((seconds + 60)) phase "$busid" "$product" "$stack" "$bql" "$seconds" "$off"
+  scenario "$name" $((seconds + 150)) phase "$busid" "$product" "$stack" "$bql" "$seconds" "$off"
   detach_all
 done < /mnt/cases.tsv

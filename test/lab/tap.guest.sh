@@ -11,7 +11,7 @@ start() {
   "${queuescope[@]}" run "usb:$usb" "${static[@]}" "$@" \
     > "$scenario_folder/$name.jsonl" 2> "$scenario_folder/$name.err" &
   run=$!
-  wait_for 60 grep -q "$far_host answers" "$scenario_folder/$name.jsonl"
+  wait_for 120 grep -q "$far_host answers" "$scenario_folder/$name.jsonl"
 }
 end() {
   local code=0
@@ -63,8 +63,8 @@ host_uses_it() {
 
   measure tcp-up --time 5
   measure tcp-down --time 5 --reverse
-  measure udp-up --time 4 --udp --bitrate 10M
-  measure udp-down --time 4 --udp --bitrate 10M --reverse
+  measure udp-up --time 4 --udp --bitrate 1M
+  measure udp-down --time 4 --udp --bitrate 1M --reverse
   fact dropsBefore $(($(statistic tx_dropped) + $(statistic rx_dropped)))
 
   # With the host's side down, what the far end sends is taken by nobody: that is told.
@@ -98,7 +98,7 @@ without_rights() {
   "${as_nobody[@]}" "${queuescope[@]}" run "usb:$usb" "${static[@]}" --tap qs1 --duration 60 \
     > "$scenario_folder/run.jsonl" 2> "$scenario_folder/run.err" &
   run=$!
-  wait_for 60 grep -q "$far_host answers" "$scenario_folder/run.jsonl"
+  wait_for 120 grep -q "$far_host answers" "$scenario_folder/run.jsonl"
   # Its address too is for root to set; the run says so.
   ip address replace 10.9.0.2/24 dev qs1
   ping -c 5 -i 0.3 -I qs1 "$far_host" > "$scenario_folder/ping.txt"
@@ -110,6 +110,6 @@ without_rights() {
 
 kernel_drivers
 modprobe tun
-scenario tap-ncm 150 host_uses_it ncm super
-scenario tap-ecm 150 host_uses_it ecm high
-scenario without-rights 120 without_rights
+scenario tap-ncm 240 host_uses_it ncm super
+scenario tap-ecm 240 host_uses_it ecm high
+scenario without-rights 240 without_rights
