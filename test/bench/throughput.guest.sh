@@ -5,6 +5,9 @@ far_host=10.9.0.1
 near=10.9.0.2/24
 tap=qs0
 
+# What is written while it measures goes to memory: each write to the host's file system takes the guest milliseconds.
+memory=/run/work/memory
+
 # busy_ticks: what all processors did since the guest began, in ticks of USER_HZ.
 busy_ticks() {
   awk '/^cpu / { print $2 + $3 + $4 + $7 + $8 + $9 }' /proc/stat
@@ -23,7 +26,7 @@ measure() {
   local name=$1 ticks
   shift
   ticks=$(busy_ticks)
-  iperf3 --client "$far_host" --json --time "$seconds" --omit 1 "$@" > "$scenario_folder/$name.json"
+  iperf3 --client "$far_host" --json --time "$seconds" --omit 1 "$@" > "$memory/$name.json"
   fact "$name.busyTicks" $(($(busy_ticks) - ticks))
 }
 streams() {
@@ -49,12 +52,12 @@ kernel_stack() {
 run_ours() {
   local name=$1 profile=()
   shift
-  [ ! -e /mnt/profile ] || profile=(--cpu-prof --cpu-prof-interval 5000 "--cpu-prof-dir=$scenario_folder")
+  [ ! -e /mnt/profile ] || profile=(--cpu-prof --cpu-prof-interval 5000 "--cpu-prof-dir=$memory")
   "${queuescope[0]}" "${profile[@]}" "${queuescope[@]:1}" run "usb:$usb" --address "$near" --target "$far_host" --json "$@" \
-    > "$scenario_folder/$name.jsonl" 2> "$scenario_folder/$name.err" &
+    > "$memory/$name.jsonl" 2> "$memory/$name.err" &
   run=$!
   # An emulated processor takes its time to start a program.
-  wait_for 150 grep -q "$far_host answers" "$scenario_folder/$name.jsonl"
+  wait_for 150 grep -q "$far_host answers" "$memory/$name.jsonl"
 }
 
 our_stack() {
@@ -80,6 +83,10 @@ has_address() {
 
 device() {
   local usb round seconds=$3
+  rm -rf "$memory"
+  mkdir "$memory"
+  # Whatever becomes of it, what was measured is kept.
+  trap 'cp "$memory"/* "$scenario_folder"' EXIT
   gadget "$scenario_name" "$1" "$2"
   peer "$scenario_name"
   usb=$(usb_device "$scenario_name")
