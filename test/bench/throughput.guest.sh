@@ -15,19 +15,26 @@ busy_ticks() {
 process_ticks() {
   awk '{ print $14 + $15 }' "/proc/$1/stat"
 }
-# far_datagrams: what reached UDP at the far end, whether somebody took it or not.
-far_datagrams() {
-  in_peer awk '/^Udp:/ { if (!n) { for (i = 2; i <= NF; i++) c[$i] = i; n = 1; next }
+# datagrams: what reached UDP here, whether somebody took it or not.
+datagrams() {
+  awk '/^Udp:/ { if (!n) { for (i = 2; i <= NF; i++) c[$i] = i; n = 1; next }
     print $(c["InDatagrams"]) + $(c["NoPorts"]) + $(c["RcvbufErrors"]) }' /proc/net/snmp
 }
+far_datagrams() {
+  in_peer bash -c "$(declare -f datagrams); datagrams"
+}
 
-# measure NAME ARGUMENT...: one iperf3 run; the processors' work goes along.
+# measure NAME ARGUMENT...: one iperf3 run; the processors' work goes along, and what arrived of UDP at either end.
 measure() {
-  local name=$1 ticks
+  local name=$1 ticks far near_end
   shift
+  far=$(far_datagrams)
+  near_end=$(datagrams)
   ticks=$(busy_ticks)
   iperf3 --client "$far_host" --json --time "$seconds" --omit 1 "$@" > "$memory/$name.json"
   fact "$name.busyTicks" $(($(busy_ticks) - ticks))
+  fact "$name.farDatagrams" $(($(far_datagrams) - far))
+  fact "$name.nearDatagrams" $(($(datagrams) - near_end))
 }
 streams() {
   measure "$1.tcpUp"
