@@ -383,8 +383,10 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
     if (tag !== 0) this.#ping?.handlePacketDequeued(tag, waitUs);
   }
 
-  // Nobody waits for a packet that the qdisc has dropped: a probe is lost when its time is over.
-  handlePacketDropped(): void {}
+  // A probe that the qdisc has dropped is lost when its time is over, like any other.
+  handlePacketDropped(tag: number): void {
+    this.#load?.handlePacketDropped(tag);
+  }
 
   handlePacketSent(tag: number, handedOverAtUs: number, completedAtUs: number, ok: boolean): void {
     this.#load?.handlePacketSent(tag);
