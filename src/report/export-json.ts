@@ -47,6 +47,7 @@ export function exportJson(model: ReportModel, reader: RecordingReader): string 
       bqlOn: armDocument(model.arms.on),
     },
     whole: statisticsDocument(model.whole),
+    faults: model.faults,
     validity: model.validity,
     events: model.events,
     problems: model.problems,

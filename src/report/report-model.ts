@@ -8,6 +8,7 @@ import type {
   SettingsChange,
   TimeRange,
 } from '../recording/recording-reader.ts';
+import { type FaultTotal, faultTotals } from './faults.ts';
 import { createMask, type Mask, noMask } from './mask.ts';
 import { countedStretches, findPhases, type PhaseSource, type ReportPhase } from './phases.ts';
 import { type StretchStatistics, stretchStatistics } from './statistics.ts';
@@ -69,6 +70,8 @@ export interface ReportModel {
   readonly phases: readonly PhaseResult[];
   readonly arms: Arms;
   readonly whole: StretchStatistics;
+  /** What was counted of it, also if it is none. */
+  readonly faults: readonly FaultTotal[];
   readonly events: readonly SessionEvent[];
   readonly problems: readonly RecordedProblem[];
   readonly validity: readonly ValidityNote[];
@@ -110,6 +113,7 @@ export function createReportModel(reader: RecordingReader, options: ReportOption
       on: pool(telemetry, results, (phase) => phase.load && phase.bql === 'on'),
     },
     whole: stretchStatistics(telemetry, [range]),
+    faults: faultTotals(telemetry),
     events: reader.events().map((event) => ({ ...event, text: mask.text(event.text) })),
     problems: reader.problems().map((problem) => ({
       ...problem,
