@@ -19,6 +19,7 @@ export type LayerName =
   | 'ip'
   | 'modem'
   | 'probes'
+  | 'statistics'
   | 'observe'
   | 'tap'
   | 'contract'
@@ -64,6 +65,8 @@ export const layers: Readonly<Record<LayerName, Layer>> = {
   ip: { folder: 'src/ip', imports: ['base', 'wire', 'usbnet', 'netif'], packages: [], core: true },
   modem: { folder: 'src/modem', imports: ['base', 'wire', 'usbnet'], packages: [], core: true },
   probes: { folder: 'src/probes', imports: ['base', 'wire', 'netif', 'ip'], packages: ['zod'], core: true },
+  // What an experiment's measurements come to: comparison, verdict, grades.
+  statistics: { folder: 'src/statistics', imports: ['base'], packages: ['hdr-histogram-js'], core: true },
   observe: { folder: 'src/observe', imports: ['base'], packages: ['node:*'], core: false },
   // A network interface of the host's own, fed by us: needs system calls that Node does not offer.
   tap: { folder: 'src/tap', imports: ['base'], packages: ['node:*', 'koffi'], core: false },
@@ -84,6 +87,7 @@ export const layers: Readonly<Record<LayerName, Layer>> = {
       'ip',
       'modem',
       'probes',
+      'statistics',
       'observe',
       'tap',
       'contract',
@@ -100,7 +104,7 @@ export const layers: Readonly<Record<LayerName, Layer>> = {
   },
   report: {
     folder: 'src/report',
-    imports: ['base', 'contract', 'recording'],
+    imports: ['base', 'contract', 'recording', 'statistics'],
     packages: ['node:*'],
     core: false,
   },
@@ -120,6 +124,7 @@ export const layers: Readonly<Record<LayerName, Layer>> = {
       'ip',
       'modem',
       'probes',
+      'statistics',
       'observe',
       'contract',
       'rpc',

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { deviceSchema } from './device.ts';
+import { scenarioSummarySchema } from './experiment.ts';
 import { sessionSchema } from './session.ts';
 import { addressSettingsSchema, liveSettingsSchema } from './settings.ts';
 
@@ -35,6 +36,25 @@ export const methods = {
     result: z.null(),
   },
   'session.stop': { params: z.object({ sessionId: z.string() }), result: sessionSchema },
+  'scenarios.list': { params: z.object({}), result: z.array(scenarioSummarySchema) },
+  /**
+   * Starts a session and takes it through a scenario; the session ends with it, and gives the device back. How it goes is
+   * the topic `experiment`.
+   */
+  'experiment.start': {
+    params: z.object({
+      deviceId: z.string(),
+      /** The name of one that comes with the engine; or one's own, as the text of its JSON document. */
+      scenario: z.string().min(1).max(200_000),
+      address: addressSettingsSchema.optional(),
+      target: z.string().optional(),
+      maxDataBytes: z.number().int().min(1).optional(),
+      record: z.boolean(),
+    }),
+    result: sessionSchema,
+  },
+  /** Ends it before its time; what was measured is kept. */
+  'experiment.stop': { params: z.object({ sessionId: z.string() }), result: z.null() },
   'recordings.list': {
     params: z.object({}),
     result: z.array(

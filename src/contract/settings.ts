@@ -50,8 +50,22 @@ export const loadSettingsSchema = z.object({
   payloadBytes: z.number().int().min(0).max(1472),
   /** UDP port at the target; 9 is "discard". */
   targetPort: z.number().int().min(1).max(65_535),
+  /**
+   * At most so many of its packets are below the socket (qdisc and driver) at any time, as the socket buffers of real
+   * programs have it; 0 or absent: only the qdisc bounds it.
+   */
+  socketPackets: z.number().int().min(0).max(4096).optional(),
 });
 export type LoadSettings = z.infer<typeof loadSettingsSchema>;
+
+/** UDP load downwards: the target is asked for it again and again, and stops when it no longer is. */
+export const downloadSettingsSchema = z.object({
+  enabled: z.boolean(),
+  /** Of IP packets on the link, bits per second; 0: as fast as the target can. */
+  rateBitsPerSecond: z.number().min(0).max(20e9),
+  payloadBytes: z.number().int().min(16).max(1472),
+});
+export type DownloadSettings = z.infer<typeof downloadSettingsSchema>;
 
 /** The prioritised ping. */
 export const pingSettingsSchema = z.object({
@@ -84,6 +98,8 @@ export const sessionSettingsSchema = z.object({
   /** Older recordings do not have it: there was only one. */
   qdisc: qdiscSettingsSchema.default(defaultQdiscSettings),
   load: loadSettingsSchema,
+  /** Absent: none. */
+  download: downloadSettingsSchema.optional(),
   ping: pingSettingsSchema,
   address: addressSettingsSchema,
   /** IPv4 address that ping and load go to; without one: the gateway. */
@@ -105,9 +121,16 @@ export const liveSettingsSchema = z.object({
   /** A change makes a new qdisc; what waits in the old one is dropped. */
   qdisc: qdiscSettingsSchema.partial().optional(),
   load: loadSettingsSchema.partial().optional(),
+  download: downloadSettingsSchema.partial().optional(),
   ping: pingSettingsSchema.partial().optional(),
 });
 export type LiveSettings = z.infer<typeof liveSettingsSchema>;
+
+export const defaultDownloadSettings: DownloadSettings = {
+  enabled: false,
+  rateBitsPerSecond: 0,
+  payloadBytes: 1472,
+};
 
 export const defaultSessionSettings: SessionSettings = {
   bql: { enabled: true, limitMinBytes: 0, limitMaxBytes: maxLimitBytes, holdTimeMs: 1000 },
@@ -117,3 +140,28 @@ export const defaultSessionSettings: SessionSettings = {
   address: { mode: 'dhcp' },
   sampleRateHz: 20,
 };
+
+/** Settings after a change; what is given as undefined is not changed. */
+export function changedSettings(settings: SessionSettings, changes: LiveSettings): SessionSettings {
+  const { bql, qdisc, load, download, ping } = changes;
+  return {
+    ...settings,
+    bql: { ...settings.bql, ...definedOnly(bql) },
+    qdisc: { ...settings.qdisc, ...definedOnly(qdisc) },
+    load: { ...settings.load, ...definedOnly(load) },
+    ping: { ...settings.ping, ...definedOnly(ping) },
+    ...(download === undefined
+      ? {}
+      : {
+          download: { ...defaultDownloadSettings, ...settings.download, ...definedOnly(download) },
+        }),
+  };
+}
+
+function definedOnly<T extends object>(
+  changes: T | undefined,
+): { [Key in keyof T]?: Exclude<T[Key], undefined> } {
+  if (changes === undefined) return {};
+  const entries = Object.entries(changes).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as { [Key in keyof T]?: Exclude<T[Key], undefined> };
+}

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { deviceSchema } from './device.ts';
+import { experimentSchema } from './experiment.ts';
 import { sessionEventSchema, sessionSchema } from './session.ts';
 
 /**
@@ -10,6 +11,8 @@ export const topics = {
   devices: { params: z.object({}), value: z.array(deviceSchema), kind: 'state' },
   /** All sessions that there are, ended ones of this run included. */
   sessions: { params: z.object({}), value: z.array(sessionSchema), kind: 'state' },
+  /** The experiment that a session was started for; also once it is over. */
+  experiment: { params: z.object({ sessionId: z.string() }), value: experimentSchema, kind: 'state' },
   events: { params: z.object({ sessionId: z.string() }), value: sessionEventSchema, kind: 'events' },
 } as const;
 

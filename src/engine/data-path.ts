@@ -7,12 +7,14 @@ import { DqlAccountingError } from '../bql/dql.ts';
 import type { TxQueueSettings } from '../bql/tx-queue.ts';
 import type { Problem } from '../contract/problem.ts';
 import type { StageName } from '../contract/session.ts';
-import type {
-  BqlSettings,
-  LiveSettings,
-  PingSettings,
-  QdiscSettings,
-  SessionSettings,
+import {
+  type BqlSettings,
+  changedSettings,
+  defaultDownloadSettings,
+  type LiveSettings,
+  type PingSettings,
+  type QdiscSettings,
+  type SessionSettings,
 } from '../contract/settings.ts';
 import { probeColumns, probeIndex } from '../contract/telemetry.ts';
 import { DhcpClient, type DhcpLease, type DhcpObserver } from '../ip/dhcp-client.ts';
@@ -21,6 +23,7 @@ import { minidriverOf } from '../minidrivers/registry.ts';
 import { Netif, type NetifObserver } from '../netif/netif.ts';
 import { createQdisc } from '../netif/create-qdisc.ts';
 import type { Qdisc } from '../netif/qdisc.ts';
+import { Download } from '../probes/download.ts';
 import { Load } from '../probes/load.ts';
 import { Ping, type PingSettings as PingTiming, type ProbeResult } from '../probes/ping.ts';
 import type { DriverBinding, DriverTuning, Match } from '../usbnet/minidriver.ts';
@@ -98,6 +101,7 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
   #dhcp: DhcpClient | undefined;
   #ping: Ping | undefined;
   #load: Load | undefined;
+  #download: Download | undefined;
   #sampler: Sampler | undefined;
   #target: number | undefined;
   #carrierDueAtUs = neverUs;
@@ -202,6 +206,7 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
     this.#stack = stack;
     tap?.join(netif, (problem) => this.#reportTap(problem));
     this.#load = new Load(stack, () => netif.qdisc.length, this.#settings.load);
+    this.#download = new Download(stack, this.#settings.download ?? defaultDownloadSettings);
     this.#ping = new Ping(stack, pingIdentifier, pingTiming(this.#settings.ping), (result) =>
       this.#handleProbe(result),
     );
@@ -319,6 +324,7 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
     this.#observer.handleFacts([{ group: 'network', name: 'Target', value: formatIpv4Address(target) }]);
     this.#ping?.setTarget(target, nowUs);
     this.#load?.setTarget(target, nowUs);
+    this.#download?.setTarget(target, nowUs);
     this.#observer.handleStage('measure', 'active', this.#settings.ping.enabled ? 'measuring' : 'load only');
   }
 
@@ -334,6 +340,7 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
     this.#observer.handleStage('address', 'active', 'asking for an address by DHCP');
     this.#ping?.setTarget(undefined, nowUs);
     this.#load?.setTarget(undefined, nowUs);
+    this.#download?.setTarget(undefined, nowUs);
   }
 
   handleNoServer(_nowUs: number): void {
@@ -365,6 +372,7 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
     this.#observer.handleStage('carrier', 'active', 'waiting for the link');
     this.#ping?.setTarget(undefined, nowUs);
     this.#load?.setTarget(undefined, nowUs);
+    this.#download?.setTarget(undefined, nowUs);
     this.#carrierDueAtUs = nowUs + carrierPatienceUs;
   }
 
@@ -377,6 +385,7 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
   handlePacketDropped(): void {}
 
   handlePacketSent(tag: number, handedOverAtUs: number, completedAtUs: number, ok: boolean): void {
+    this.#load?.handlePacketSent(tag);
     if (!ok) return;
     this.#sampler?.addDriverQueue(completedAtUs - handedOverAtUs);
     if (tag !== 0) this.#ping?.handlePacketSent(tag, handedOverAtUs, completedAtUs);
@@ -432,11 +441,9 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
   /** Changes settings while measuring. */
   configure(changes: LiveSettings, nowUs: number): void {
     const before = this.#settings;
-    const bql = { ...before.bql, ...definedOnly(changes.bql) };
-    const qdisc = { ...before.qdisc, ...definedOnly(changes.qdisc) };
-    const load = { ...before.load, ...definedOnly(changes.load) };
-    const ping = { ...before.ping, ...definedOnly(changes.ping) };
-    this.#settings = { ...before, bql, qdisc, load, ping };
+    const after = changedSettings(before, changes);
+    const { bql, qdisc, load, download, ping } = after;
+    this.#settings = after;
     if (changes.bql !== undefined) {
       this.#netif?.txQueue.configure(txQueueSettings(bql), nowUs);
       if (bql.enabled !== before.bql.enabled) {
@@ -449,6 +456,9 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
     }
     if (changes.qdisc !== undefined) this.#changeQdisc(before.qdisc, qdisc, nowUs);
     if (changes.load !== undefined) this.#load?.configure(load, nowUs);
+    if (changes.download !== undefined && download !== undefined) {
+      this.#download?.configure(download, nowUs);
+    }
     if (changes.ping !== undefined) this.#ping?.configure(pingTiming(ping), nowUs);
   }
 
@@ -484,6 +494,7 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
     this.#whenStopped = done;
     this.#ping?.close();
     this.#load?.setTarget(undefined, nowUs);
+    this.#download?.setTarget(undefined, nowUs);
     this.#sampler?.stop();
     this.#carrierDueAtUs = neverUs;
     const hasLease = this.#dhcp?.lease !== undefined;
@@ -555,6 +566,7 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
     this.#stack?.poll(nowUs);
     this.#ping?.poll(nowUs);
     this.#load?.poll(nowUs);
+    this.#download?.poll(nowUs);
     this.#options.tap?.bridge?.poll(nowUs);
     this.#netif?.poll(nowUs);
     this.#sampler?.poll(nowUs);
@@ -564,6 +576,7 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
     let next = Math.min(this.#runner.pollAtUs(), this.#stopAtUs, this.#carrierDueAtUs);
     if (this.#netif !== undefined) next = Math.min(next, this.#netif.pollAtUs());
     if (this.#load !== undefined) next = Math.min(next, this.#load.pollAtUs());
+    if (this.#download !== undefined) next = Math.min(next, this.#download.pollAtUs());
     const { tap } = this.#options;
     if (tap?.bridge !== undefined) next = Math.min(next, tap.bridge.pollAtUs());
     if (this.#ping !== undefined) next = Math.min(next, this.#ping.pollAtUs());
@@ -596,13 +609,4 @@ function asFailure(error: unknown): AppError {
     return new AppError('internal', error.message, { cause: error });
   }
   return new AppError('internal', error instanceof Error ? error.message : String(error), { cause: error });
-}
-
-/** The properties that are there: a setting that is given as undefined is not a change. */
-function definedOnly<T extends object>(
-  changes: T | undefined,
-): { [Key in keyof T]?: Exclude<T[Key], undefined> } {
-  if (changes === undefined) return {};
-  const entries = Object.entries(changes).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(entries) as { [Key in keyof T]?: Exclude<T[Key], undefined> };
 }

@@ -13,15 +13,16 @@ import {
   type StageName,
   stageNames,
 } from '../contract/session.ts';
-import type { LiveSettings, SessionSettings } from '../contract/settings.ts';
+import { changedSettings, type LiveSettings, type SessionSettings } from '../contract/settings.ts';
 import { probeColumns, sampleColumns, type TelemetryTable } from '../contract/telemetry.ts';
-import { Experiment, type ExperimentPhase, type PhaseRun } from '../probes/experiment.ts';
+import { Experiment, type ExperimentPhase } from '../probes/experiment.ts';
 import { RecoveryLadder } from '../usbnet/recovery-ladder.ts';
 import { DeviceWait } from './device-wait.ts';
 import type { MeasurementObserver, MeasurementPath, ReopenStep } from './measurement-path.ts';
 import { tellRecovery } from './recovery-log.ts';
 import type { OpenDevice, OpenedDevice } from './opened-device.ts';
 import type { SessionLoop } from './session-loop.ts';
+import { settingsOfSegment } from './segment-settings.ts';
 import type { PhaseStart, SessionRecorder } from './session-recorder.ts';
 import { TelemetryContinuity } from './telemetry-continuity.ts';
 import { TelemetryFeed } from './telemetry-feed.ts';
@@ -69,6 +70,13 @@ export interface DeviceSessionOptions {
   readonly recordingRequired: boolean;
   readonly seed: number;
   readonly log: Log;
+}
+
+/** Who has a part in the segments of a run, and is told of them. */
+export interface SegmentObserver {
+  /** It begins: its settings are set. Times of the telemetry. */
+  handleStart?(phase: ExperimentPhase, timeUs: number): void;
+  handleEnd?(run: SessionPhase): void;
 }
 
 /** A phase of an experiment, at times of the telemetry. */
@@ -281,6 +289,16 @@ export class DeviceSession implements MeasurementObserver {
     this.#change();
   }
 
+  /** Keeps a JSON value under a name in the recording, if there is one; a later one of that name replaces it. */
+  keep(key: string, value: unknown): void {
+    this.#recorder?.writeMeta(key, value);
+  }
+
+  /** Keeps a line that another program has written in the recording. */
+  keepLine(program: string, phase: string, line: string): void {
+    this.#recorder?.writeProgramLine({ timeUs: this.#timeUs, program, phase, line });
+  }
+
   note(text: string): void {
     this.#addEvent('note', text, this.#timeUs);
   }
@@ -289,15 +307,24 @@ export class DeviceSession implements MeasurementObserver {
    * Takes the device through an experiment; resolves with the phases as they were, also when it ends early. Its time goes
    * on while the device is lost.
    */
-  async run(phases: readonly ExperimentPhase[]): Promise<readonly SessionPhase[]> {
-    const runs: PhaseRun[] = [];
+  async run(
+    phases: readonly ExperimentPhase[],
+    segments: SegmentObserver = {},
+  ): Promise<readonly SessionPhase[]> {
+    const runs: SessionPhase[] = [];
     const startUs = this.#startUs;
+    const base = this.#settings;
     await new Promise<void>((resolve) => {
       const experiment = new Experiment(phases, {
-        handlePhaseStart: (phase, nowUs) => this.#startPhase(phase, nowUs),
-        handlePhaseEnd: (run) => {
+        handlePhaseStart: (phase, nowUs) => {
+          this.#startPhase(phase, base, nowUs);
+          segments.handleStart?.(phase, nowUs - startUs);
+        },
+        handlePhaseEnd: ({ phase, startUs: fromUs, endUs }) => {
+          const run = { phase, startUs: fromUs - startUs, endUs: endUs - startUs };
           runs.push(run);
-          this.#recorder?.endPhase(run.endUs - startUs);
+          this.#recorder?.endPhase(run.endUs);
+          segments.handleEnd?.(run);
         },
         handleExperimentEnd: () => resolve(),
       });
@@ -309,11 +336,21 @@ export class DeviceSession implements MeasurementObserver {
     });
     this.#experiment = undefined;
     this.#endRun = undefined;
-    return runs.map((run) => ({
-      phase: run.phase,
-      startUs: run.startUs - startUs,
-      endUs: run.endUs - startUs,
-    }));
+    return runs;
+  }
+
+  /** Ends a {@link run} early; the session goes on. */
+  endRun(): void {
+    this.#experiment?.stop(this.#loop?.nowUs() ?? 0);
+    this.#endRun?.();
+  }
+
+  /** Where a {@link run} is: the number of its segment from 0, and what is left of that; undefined without one. */
+  get runPosition(): { readonly index: number; readonly leftUs: number } | undefined {
+    const current = this.#experiment?.current;
+    if (current === undefined) return undefined;
+    const leftUs = Math.max(0, current.endsAtUs - (this.#loop?.nowUs() ?? 0));
+    return { index: current.index, leftUs };
   }
 
   #drive(loop: SessionLoop, experiment: Experiment): void {
@@ -321,20 +358,18 @@ export class DeviceSession implements MeasurementObserver {
     if (!experiment.running) loop.run((nowUs) => experiment.start(nowUs));
   }
 
-  #startPhase(phase: ExperimentPhase, nowUs: number): void {
+  #startPhase(phase: ExperimentPhase, base: SessionSettings, nowUs: number): void {
+    const changes = settingsOfSegment(phase, base, this.#settings);
     const path = this.#path;
-    if (path === undefined) return;
-    const changes: LiveSettings = {
-      bql: { enabled: phase.bql === 'on' },
-      load: { enabled: phase.kind === 'load' },
-    };
-    path.configure(changes, nowUs);
-    this.#settings = path.settings;
+    // A lost device gets them when it is back.
+    if (path === undefined) this.#settings = changedSettings(this.#settings, changes);
+    else path.configure(changes, nowUs);
+    this.#settings = path?.settings ?? this.#settings;
     const timeUs = nowUs - this.#startUs;
     const start: PhaseStart = {
       name: phase.name,
       bqlEnabled: phase.bql === 'on',
-      loadEnabled: phase.kind === 'load',
+      loadEnabled: phase.by !== 'none',
       loadRateBitsPerSecond: this.#settings.load.rateBitsPerSecond,
       startUs: timeUs,
       settleUs: phase.settleUs,

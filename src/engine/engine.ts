@@ -4,15 +4,24 @@ import type { Log } from '../base/log.ts';
 import type { Device } from '../contract/device.ts';
 import type { EngineApi } from '../contract/engine-api.ts';
 import type { MethodName, MethodParams, MethodResult } from '../contract/methods.ts';
+import type { ExperimentStatus } from '../contract/experiment.ts';
 import type { Session } from '../contract/session.ts';
 import { defaultSessionSettings, type LiveSettings, type SessionSettings } from '../contract/settings.ts';
 import type { TelemetryBatch } from '../contract/telemetry.ts';
 import type { TelemetryParams, TopicName, TopicParams, TopicValue } from '../contract/topics.ts';
 import { contractVersion } from '../contract/version.ts';
+import { startLineProgram } from '../observe/line-program.ts';
+import { builtInScenarios } from '../probes/built-in-scenarios.ts';
+import type { ExperimentPhase } from '../probes/experiment.ts';
+import type { Scenario } from '../probes/scenario.ts';
 import type { DeviceSource, ListedDevice } from './device-source.ts';
 import { DeviceSession, type ReopenDevice } from './device-session.ts';
+import { ExperimentRunner } from './experiment-runner.ts';
 import type { OpenDevice } from './opened-device.ts';
 import type { RemoteServer, RemoteSource } from './remote-source.ts';
+import { scenarioOf, summaryOfScenario } from './scenario-summary.ts';
+import { SegmentPrograms } from './segment-programs.ts';
+import { pingOfScenario } from './segment-settings.ts';
 import type { Archive } from './session-recorder.ts';
 import { unsupportedDevice } from './usb-source.ts';
 
@@ -51,6 +60,8 @@ export interface StartOptions {
 export class Engine implements EngineApi {
   readonly #options: EngineOptions;
   readonly #sessions = new Map<string, DeviceSession>();
+  /** By the id of the session. */
+  readonly #experiments = new Map<string, ExperimentRunner>();
   /** What the sources list may have changed; the sessions' share of the list is not meant. */
   readonly #sourcesChanged = new Emitter<void>();
   readonly #devicesChanged = new Emitter<void>();
@@ -230,9 +241,46 @@ export class Engine implements EngineApi {
     const ended = [...this.#sessions.values()].filter((other) => other.isOver);
     for (const old of ended.slice(0, Math.max(0, ended.length - endedSessions))) {
       this.#sessions.delete(old.id);
+      this.#experiments.delete(old.id);
     }
     this.#sessionsChanged.emit();
     this.#devicesChanged.emit();
+  }
+
+  /**
+   * Starts a session and takes it through a scenario; the session ends with it. How it goes is in the runner's status.
+   * @throws AppError as {@link startSession}
+   */
+  async startExperiment(
+    start: StartOptions & { readonly scenario: Scenario; readonly plan?: readonly ExperimentPhase[] },
+  ): Promise<ExperimentRunner> {
+    const { scenario, plan, ...rest } = start;
+    const settings: SessionSettings = {
+      ...rest.settings,
+      bql: { ...rest.settings.bql, enabled: scenario.arms[0]?.bql.enabled ?? true },
+      load: { ...rest.settings.load, enabled: false },
+      ping: pingOfScenario(scenario, rest.settings.ping),
+    };
+    const session = await this.startSession({ ...rest, settings });
+    const runner = new ExperimentRunner({
+      session,
+      scenario,
+      ...(plan === undefined ? {} : { plan }),
+      programs: settings.tap === undefined ? undefined : new SegmentPrograms(startLineProgram, scenario),
+    });
+    this.#experiments.set(session.id, runner);
+    runner.finished.catch(() => undefined).finally(() => void session.stop());
+    return runner;
+  }
+
+  #experiment(sessionId: string): ExperimentRunner {
+    const runner = this.#experiments.get(sessionId);
+    if (runner === undefined) {
+      throw new AppError('no-such-session', `there is no experiment with session ${sessionId}`, {
+        details: { sessionId },
+      });
+    }
+    return runner;
   }
 
   #session(sessionId: string): DeviceSession {
@@ -282,6 +330,22 @@ export class Engine implements EngineApi {
       return null;
     },
     'session.stop': async ({ sessionId }) => this.#session(sessionId).stop(),
+    'scenarios.list': async () => builtInScenarios().map((scenario) => summaryOfScenario(scenario)),
+    'experiment.start': async (params) => {
+      const scenario = scenarioOf(params.scenario);
+      const { maxDataBytes = scenario.maxDataBytes } = params;
+      const runner = await this.startExperiment({
+        deviceId: params.deviceId,
+        scenario: { ...scenario, ...(maxDataBytes === undefined ? {} : { maxDataBytes }) },
+        settings: settingsFor(params),
+        record: params.record,
+      });
+      return runner.session.snapshot;
+    },
+    'experiment.stop': async ({ sessionId }) => {
+      this.#experiment(sessionId).stop();
+      return null;
+    },
     'recordings.list': async () => this.#archive.list(),
     'report.create': async (params) => this.#archive.report(params),
   };
@@ -304,6 +368,12 @@ export class Engine implements EngineApi {
         const send = (): void => (listener as (value: Session[]) => void)([...this.sessions]);
         send();
         return this.#sessionsChanged.event(send);
+      }
+      case 'experiment': {
+        const runner = this.#experiment((params as TopicParams<'experiment'>).sessionId);
+        const send = (): void => (listener as (value: ExperimentStatus) => void)(runner.status);
+        send();
+        return runner.onChange(send);
       }
       case 'events': {
         const session = this.#session((params as TopicParams<'events'>).sessionId);

@@ -16,6 +16,8 @@ export interface PhaseStatistics {
   readonly probes: number;
   readonly lost: number;
   readonly rttUs: Spread;
+  /** How much later than due the probes were sent; the round trips do not contain it. */
+  readonly probeLateUs: Spread;
   /** The probes' own waits above the driver, and in it. */
   readonly probeQdiscWaitUs: Spread;
   readonly probeDriverQueueUs: Spread;
@@ -25,6 +27,17 @@ export interface PhaseStatistics {
   readonly limitBytes: Spread;
   readonly inflightBytes: Spread;
 }
+
+/** A stretch of the telemetry's time. */
+export interface Stretch {
+  readonly fromUs: number;
+  readonly toUs: number;
+}
+
+/** So many bytes in flight are more than what passes through an idle queue. */
+const busyBytes = 4 * 1514;
+/** In this share of the samples there must be something to send, or the load did not reach the limit. */
+const busyShare = 0.6;
 
 function spread(values: readonly number[]): Spread {
   const sorted = Float64Array.from(values.filter((value) => !Number.isNaN(value))).sort();
@@ -49,31 +62,62 @@ export class PhaseCollector {
   }
 
   /**
-   * Reduces what was measured from `fromUs` to `toUs` (times of the telemetry). A probe belongs to the phase in which it
-   * was due, so the answer is final only once all probes of it have been answered or given up.
+   * Reduces what was measured in the stretches (times of the telemetry) to statistics. A probe belongs to the stretch in
+   * which it was due, so the answer is final only once all probes of it have been answered or given up.
    */
-  statistics(fromUs: number, toUs: number): PhaseStatistics {
-    const within = (rows: readonly Float64Array[], timeIndex: number): readonly Float64Array[] =>
-      rows.filter((row) => (row[timeIndex] ?? 0) > fromUs && (row[timeIndex] ?? 0) <= toUs);
-    const samples = within(this.#samples, sampleIndex.timeUs);
-    const probes = this.#probes.filter((row) => {
-      const dueUs = row[probeIndex.timeUs] ?? 0;
-      return dueUs >= fromUs && dueUs < toUs;
-    });
-    const column = (rows: readonly Float64Array[], index: number): readonly number[] =>
-      rows.map((row) => row[index] ?? Number.NaN);
+  statistics(...stretches: readonly Stretch[]): PhaseStatistics {
+    const samples = stretches.map((stretch) => this.#samplesOf(stretch));
+    const probes = stretches.flatMap((stretch) => this.#probesOf(stretch));
     const rtts = column(probes, probeIndex.rttUs);
     return {
       probes: probes.length,
       lost: rtts.filter((rtt) => Number.isNaN(rtt)).length,
       rttUs: spread(rtts),
+      probeLateUs: spread(column(probes, probeIndex.lateUs)),
       probeQdiscWaitUs: spread(column(probes, probeIndex.qdiscWaitUs)),
       probeDriverQueueUs: spread(column(probes, probeIndex.driverQueueUs)),
       throughputBitsPerSecond: meanRate(samples, sampleIndex.txBitsPerSecond),
       receivedBitsPerSecond: meanRate(samples, sampleIndex.rxBitsPerSecond),
-      limitBytes: spread(column(samples, sampleIndex.limitBytes)),
-      inflightBytes: spread(column(samples, sampleIndex.inflightBytes)),
+      limitBytes: spread(samples.flatMap((rows) => column(rows, sampleIndex.limitBytes))),
+      inflightBytes: spread(samples.flatMap((rows) => column(rows, sampleIndex.inflightBytes))),
     };
+  }
+
+  /** The round trips of the probes that were due in the stretches and answered, in the order of being due. */
+  roundTripsUs(...stretches: readonly Stretch[]): Float64Array {
+    const probes = stretches.flatMap((stretch) => this.#probesOf(stretch));
+    const timeOf = (row: Float64Array): number => row[probeIndex.timeUs] ?? 0;
+    const rtts = column(
+      probes.toSorted((a, b) => timeOf(a) - timeOf(b)),
+      probeIndex.rttUs,
+    );
+    return Float64Array.from(rtts.filter((rtt) => !Number.isNaN(rtt)));
+  }
+
+  /** Whether there was always something to send: the queue was stopped, or had more in it than passes through. */
+  wasBusy(stretch: Stretch): boolean {
+    const samples = this.#samplesOf(stretch);
+    const busy = samples.filter(
+      (row) =>
+        (row[sampleIndex.backlogPackets] ?? 0) > 0 ||
+        (row[sampleIndex.driverXoff] ?? 0) + (row[sampleIndex.stackXoff] ?? 0) > 0 ||
+        (row[sampleIndex.inflightBytes] ?? 0) >= busyBytes,
+    );
+    return samples.length > 0 && busy.length >= busyShare * samples.length;
+  }
+
+  #samplesOf({ fromUs, toUs }: Stretch): readonly Float64Array[] {
+    return this.#samples.filter((row) => {
+      const timeUs = row[sampleIndex.timeUs] ?? 0;
+      return timeUs > fromUs && timeUs <= toUs;
+    });
+  }
+
+  #probesOf({ fromUs, toUs }: Stretch): readonly Float64Array[] {
+    return this.#probes.filter((row) => {
+      const dueUs = row[probeIndex.timeUs] ?? 0;
+      return dueUs >= fromUs && dueUs < toUs;
+    });
   }
 
   clear(): void {
@@ -82,17 +126,24 @@ export class PhaseCollector {
   }
 }
 
-/** The mean of a rate, each row weighted by the length of its interval. */
-function meanRate(samples: readonly Float64Array[], index: number): number | null {
+function column(rows: readonly Float64Array[], index: number): readonly number[] {
+  return rows.map((row) => row[index] ?? Number.NaN);
+}
+
+/** The mean of a rate, each row weighted by the length of its interval, over one or more stretches. */
+function meanRate(stretches: readonly (readonly Float64Array[])[], index: number): number | null {
   let bits = 0;
   let us = 0;
-  for (let i = 1; i < samples.length; i++) {
-    const rate = samples[i]?.[index] ?? Number.NaN;
-    const intervalUs = (samples[i]?.[sampleIndex.timeUs] ?? 0) - (samples[i - 1]?.[sampleIndex.timeUs] ?? 0);
-    // In a gap nothing is known.
-    if (Number.isNaN(rate)) continue;
-    bits += rate * intervalUs;
-    us += intervalUs;
+  for (const samples of stretches) {
+    for (let i = 1; i < samples.length; i++) {
+      const rate = samples[i]?.[index] ?? Number.NaN;
+      const intervalUs =
+        (samples[i]?.[sampleIndex.timeUs] ?? 0) - (samples[i - 1]?.[sampleIndex.timeUs] ?? 0);
+      // In a gap nothing is known.
+      if (Number.isNaN(rate)) continue;
+      bits += rate * intervalUs;
+      us += intervalUs;
+    }
   }
   return us === 0 ? null : bits / us;
 }

@@ -27,6 +27,15 @@ export interface PhaseStart {
   readonly settleUs?: number;
 }
 
+/** What another program has written: iperf3's and irtt's JSON. */
+export interface ProgramLine {
+  readonly timeUs: number;
+  readonly program: string;
+  /** Name of the phase that it belongs to. */
+  readonly phase: string;
+  readonly line: string;
+}
+
 /**
  * Where a session's telemetry goes to be kept: the engine's side of a recording. Nothing here throws or waits on the
  * disk: after a failure the state is `failed`, what comes is counted as dropped, and the session goes on.
@@ -47,6 +56,9 @@ export interface SessionRecorder {
   /** Begins a phase, and ends the one before it if there is one. */
   startPhase(phase: PhaseStart): void;
   endPhase(timeUs: number): void;
+  /** Keeps any JSON value under a name; a later one of that name replaces it. */
+  writeMeta(key: string, value: unknown): void;
+  writeProgramLine(line: ProgramLine): void;
   /** Ends the recording, before a deadline in any case. Never rejects. */
   close(): Promise<unknown>;
 }

@@ -1,34 +1,34 @@
 import { AppError } from '../base/errors.ts';
 import { VirtualClock } from '../base/virtual-clock.ts';
 import { silentLog } from '../base/log.ts';
+import type { ExperimentVerdict } from '../contract/experiment.ts';
 import type { Problem } from '../contract/problem.ts';
 import { defaultSessionSettings, type SessionSettings } from '../contract/settings.ts';
-import { Experiment, type ExperimentPhase, type PhaseRun, planExperiment } from '../probes/experiment.ts';
-import type { Scenario } from '../probes/scenario.ts';
+import { type DataVolume, dataVolume } from '../probes/data-volume.ts';
+import { Experiment, loadNotes, planExperiment } from '../probes/experiment.ts';
+import type { Scenario, ScenarioModel } from '../probes/scenario.ts';
 import { createSimDevice } from '../sim/create-sim-device.ts';
 import { findPersonality } from '../sim/catalogue.ts';
 import type { SimPersonality } from '../sim/personality.ts';
 import { TraceHash } from '../sim/trace-hash.ts';
+import { cappedWords, DataMeter } from './data-meter.ts';
 import { DataPath } from './data-path.ts';
 import { endOfBurst } from './drive.ts';
-import type { MeasurementObserver } from './measurement-path.ts';
 import { noLag } from './event-loop-lag.ts';
+import { type ExperimentOutcome, outcomeOf } from './experiment-outcome.ts';
+import { segmentRun, type SegmentRun } from './experiment-segments.ts';
+import type { MeasurementObserver } from './measurement-path.ts';
+import { verdictOf } from './verdict-words.ts';
+import { pingOfScenario, settingsOfSegment } from './segment-settings.ts';
 import { matchOf } from './sim-source.ts';
-import { PhaseCollector, type PhaseStatistics } from './phase-statistics.ts';
+import { PhaseCollector } from './phase-statistics.ts';
 
 /** A virtual device that needs longer than this from plugging in to measuring has a fault. */
 const readyLimitUs = 30_000_000;
 
-export interface SimulatedSegment extends PhaseStatistics {
-  readonly name: string;
-  readonly bql: 'on' | 'off';
-  /** The counted part: from after settling to the end. */
-  readonly fromUs: number;
-  readonly toUs: number;
-}
-
-export interface SimulationResult {
+export interface SimulationResult extends ExperimentOutcome {
   readonly scenario: string;
+  readonly description: string;
   readonly device: string;
   readonly seed: number;
   readonly simulatedSeconds: number;
@@ -36,14 +36,30 @@ export interface SimulationResult {
   readonly traceHash: string;
   /** The device and link that were modelled. */
   readonly model: Readonly<Record<string, string | number>>;
-  /** Without load; null if the scenario has no idle part. */
-  readonly idle: PhaseStatistics | null;
-  readonly segments: readonly SimulatedSegment[];
+  /** What of it was fitted to what; null: nothing. */
+  readonly calibration: string | null;
+  /** The same without what was fitted; null if nothing was. */
+  readonly uncalibrated: UncalibratedResult | null;
+  readonly plannedData: DataVolume;
+  /** Sent and received by the frames' bytes. */
+  readonly dataBytes: number;
+  /** What is to be told of the run: parts that cannot be run in simulation, an end at the cap on data. */
+  readonly notes: readonly string[];
+  readonly verdict: ExperimentVerdict;
+}
+
+export interface UncalibratedResult extends ExperimentOutcome {
+  /** What the model is without the fit. */
+  readonly description: string;
+  readonly model: Readonly<Record<string, string | number>>;
 }
 
 /** Collects what a data path reports; nothing else is wanted of it here. */
 class Collector implements MeasurementObserver {
   readonly rows = new PhaseCollector();
+  readonly data = new DataMeter();
+  /** Told the bytes so far, after each sample. */
+  handleData: (bytes: number) => void = () => {};
   measuring = false;
   failure: AppError | undefined;
 
@@ -54,6 +70,8 @@ class Collector implements MeasurementObserver {
   handleSettings(): void {}
   handleSample(row: Float64Array): void {
     this.rows.addSample(row);
+    this.data.addSample(row);
+    this.handleData(this.data.bytes);
   }
   handleProbe(row: Float64Array): void {
     this.rows.addProbe(row);
@@ -74,15 +92,17 @@ class Collector implements MeasurementObserver {
 }
 
 function settingsOf(scenario: Scenario): SessionSettings {
+  const base = defaultSessionSettings;
   return {
-    ...defaultSessionSettings,
-    load: { ...defaultSessionSettings.load, ...scenario.load, enabled: false },
-    ping: { ...defaultSessionSettings.ping, ...scenario.ping, enabled: true },
+    ...base,
+    load: { ...base.load, enabled: false },
+    ping: pingOfScenario(scenario, base.ping),
   };
 }
 
 /**
- * Runs a scenario on a virtual device in virtual time, as fast as the machine can.
+ * Runs a scenario on a virtual device in virtual time, as fast as the machine can; and once more without what was fitted,
+ * if it has a calibration.
  * @throws AppError `no-such-device` for an unknown virtual device, `device-failed` if it can't be measured
  */
 export function simulate(scenario: Scenario): SimulationResult {
@@ -91,6 +111,71 @@ export function simulate(scenario: Scenario): SimulationResult {
   if (personality === undefined) {
     throw new AppError('no-such-device', `there is no virtual device ${deviceId}`, { details: { deviceId } });
   }
+  const modelled = withModel(personality, scenario.model);
+  const run = runOnce(scenario, modelled, deviceId);
+  const plan = planExperiment(scenario);
+  return {
+    scenario: scenario.name,
+    description: scenario.description,
+    device: deviceId,
+    seed: scenario.seed,
+    simulatedSeconds: run.simulatedSeconds,
+    traceHash: run.traceHash,
+    model: describeModel(modelled),
+    calibration: scenario.calibration ?? null,
+    ...run.outcome,
+    verdict: run.verdict,
+    uncalibrated: withoutFit(scenario, modelled, deviceId),
+    plannedData: dataVolume(scenario, plan, modelled.link),
+    dataBytes: Math.round(run.dataBytes),
+    notes: [...run.notes, ...new Set(plan.flatMap((phase) => loadNotes(phase)))],
+  };
+}
+
+function withoutFit(
+  scenario: Scenario,
+  personality: SimPersonality,
+  deviceId: string,
+): UncalibratedResult | null {
+  const { uncalibrated } = scenario;
+  if (uncalibrated === undefined) return null;
+  const modelled = withModel(personality, uncalibrated.model);
+  const { outcome } = runOnce(
+    // Once is enough: it is shown, and compared with nothing.
+    { ...scenario, repeats: 1, load: uncalibrated.load ?? scenario.load },
+    modelled,
+    deviceId,
+  );
+  return { description: uncalibrated.description, model: describeModel(modelled), ...outcome };
+}
+
+/** A virtual device with what a scenario wants to be different about it. */
+function withModel(personality: SimPersonality, model: ScenarioModel): SimPersonality {
+  const { fifoBytes, hysteresisBytes, upBitsPerSecond, downBitsPerSecond, delayUs } = model;
+  const { link } = personality;
+  return {
+    ...personality,
+    fifoBytes: fifoBytes ?? personality.fifoBytes,
+    hysteresisBytes: hysteresisBytes ?? personality.hysteresisBytes,
+    link: {
+      ...link,
+      upBitsPerSecond: upBitsPerSecond ?? link.upBitsPerSecond,
+      downBitsPerSecond: downBitsPerSecond ?? link.downBitsPerSecond,
+      delayUs: delayUs ?? link.delayUs,
+    },
+  };
+}
+
+interface FinishedRun {
+  readonly outcome: ExperimentOutcome;
+  readonly verdict: ExperimentVerdict;
+  readonly notes: readonly string[];
+  readonly dataBytes: number;
+  readonly simulatedSeconds: number;
+  readonly traceHash: string;
+}
+
+function runOnce(scenario: Scenario, personality: SimPersonality, deviceId: string): FinishedRun {
   const clock = new VirtualClock(0);
   const hash = new TraceHash();
   const device = createSimDevice(personality, { seed: scenario.seed, nowUs: 0, observer: hash });
@@ -117,27 +202,18 @@ export function simulate(scenario: Scenario): SimulationResult {
   if (collector.failure !== undefined) throw collector.failure;
   if (!collector.measuring) throw new AppError('timed-out', `${deviceId} did not get ready`);
 
-  const runs = runPhases(clock, path, planExperiment(scenario));
+  const { runs, notes } = runSegments(clock, path, scenario, collector);
   // The last probes are still on their way.
   clock.runUntil(clock.nowUs() + defaultSessionSettings.ping.timeoutMs * 1000);
   if (collector.failure !== undefined) throw collector.failure;
-  const segments: SimulatedSegment[] = [];
-  let idle: PhaseStatistics | null = null;
-  for (const { phase, startUs, endUs } of runs) {
-    const fromUs = startUs + phase.settleUs;
-    const statistics = collector.rows.statistics(fromUs, endUs);
-    if (phase.kind === 'idle') idle = statistics;
-    else segments.push({ name: phase.name, bql: phase.bql, fromUs, toUs: endUs, ...statistics });
-  }
+  const outcome = outcomeOf(scenario, runs, collector.rows);
   return {
-    scenario: scenario.name,
-    device: deviceId,
-    seed: scenario.seed,
+    outcome,
+    verdict: verdictOf(scenario, outcome, runs, collector.rows),
+    notes,
+    dataBytes: collector.data.bytes,
     simulatedSeconds: clock.nowUs() / 1e6,
     traceHash: hash.value.toString(16).padStart(8, '0'),
-    model: describeModel(personality),
-    idle,
-    segments,
   };
 }
 
@@ -147,27 +223,35 @@ function advanceUntil(clock: VirtualClock, limitUs: number, condition: () => boo
   while (!condition() && clock.nowUs() < endUs) clock.runUntil(clock.nowUs() + stepUs);
 }
 
-function runPhases(
+function runSegments(
   clock: VirtualClock,
   path: DataPath,
-  phases: readonly ExperimentPhase[],
-): readonly PhaseRun[] {
-  const runs: PhaseRun[] = [];
-  const experiment = new Experiment(phases, {
-    handlePhaseStart: (phase, nowUs) =>
+  scenario: Scenario,
+  collector: Collector,
+): { readonly runs: readonly SegmentRun[]; readonly notes: readonly string[] } {
+  const runs: SegmentRun[] = [];
+  const notes: string[] = [];
+  const base = path.settings;
+  const experiment = new Experiment(planExperiment(scenario), {
+    handlePhaseStart: (phase, nowUs) => path.configure(settingsOfSegment(phase, base, path.settings), nowUs),
+    handlePhaseEnd: (run) => runs.push(segmentRun(run, [])),
+    handleExperimentEnd: (nowUs) =>
       path.configure(
-        { bql: { enabled: phase.bql === 'on' }, load: { enabled: phase.kind === 'load' } },
+        { load: { enabled: false }, download: { enabled: false }, ping: { enabled: false } },
         nowUs,
       ),
-    handlePhaseEnd: (run) => runs.push(run),
-    handleExperimentEnd: (nowUs) =>
-      path.configure({ load: { enabled: false }, ping: { enabled: false } }, nowUs),
   });
+  const { maxDataBytes = Number.POSITIVE_INFINITY } = scenario;
+  collector.handleData = (bytes) => {
+    if (bytes < maxDataBytes || !experiment.running) return;
+    notes.push(cappedWords(maxDataBytes));
+    experiment.stop(clock.nowUs());
+  };
   clock.add(experiment);
   experiment.start(clock.nowUs());
   clock.runUntil(clock.nowUs() + experiment.durationUs);
   clock.remove(experiment);
-  return runs;
+  return { runs, notes };
 }
 
 /** The modelled device and link in numbers, units in their names. */

@@ -13,6 +13,7 @@ import type { Log } from '../base/log.ts';
 import { chooseMatch } from './choose-match.ts';
 import type { DeviceSource, ListedDevice } from './device-source.ts';
 import { drive } from './drive.ts';
+import { linkProblems } from './link-problems.ts';
 import type { OpenedDevice } from './opened-device.ts';
 import { RealLoop } from './real-loop.ts';
 
@@ -124,6 +125,7 @@ function describe(
         message,
         ...(remedy === undefined ? {} : { remedy }),
       })),
+      ...linkProblems(usbDevice),
       ...recognitionProblems(usbDevice, match, recognitions),
     ],
   };

@@ -11,6 +11,11 @@ const unresolvedUs = 50_000;
 /** A pause of ours is not made up for beyond this: a burst of that length is no load of that rate. */
 const debtLimitUs = 20_000;
 const sourcePort = 49_000;
+/**
+ * Tags of its packets, below those of pings: two of them in turns, so that what was sent before a restart is not taken for
+ * what was sent after it.
+ */
+const loadTags = [1, 2] as const;
 const microseconds = 1e6;
 
 export interface LoadSettings {
@@ -20,6 +25,8 @@ export interface LoadSettings {
   /** Less is sent where the MTU does not allow as much. */
   readonly payloadBytes: number;
   readonly targetPort: number;
+  /** At most so many packets are below the socket (qdisc and driver) at any time; 0 or absent: only the qdisc bounds it. */
+  readonly socketPackets?: number | undefined;
 }
 
 /** Sends UDP datagrams to one address at a target rate, best effort. */
@@ -33,6 +40,9 @@ export class Load implements Polled {
   #retryAtUs = 0;
   #sent = 0;
   #dropped = 0;
+  #restarts = 0;
+  /** Packets handed over since the last restart whose transfers have not ended. */
+  #outstanding = 0;
 
   /** @param backlogPackets packets that wait in the qdisc now */
   constructor(stack: IpStack, backlogPackets: () => number, settings: LoadSettings) {
@@ -49,6 +59,21 @@ export class Load implements Polled {
     return this.#dropped;
   }
 
+  /** The transfer of a packet with this tag has ended. */
+  handlePacketSent(tag: number): void {
+    if (tag === this.#tag && this.#outstanding > 0) this.#outstanding--;
+  }
+
+  get #tag(): number {
+    return loadTags[this.#restarts % 2 === 0 ? 0 : 1];
+  }
+
+  /** Packets that the socket has room for. */
+  get #socketRoom(): number {
+    const { socketPackets = 0 } = this.#settings;
+    return socketPackets === 0 ? Number.POSITIVE_INFINITY : socketPackets - this.#outstanding;
+  }
+
   configure(settings: LoadSettings, nowUs: number): void {
     this.#settings = settings;
     this.#restart(nowUs);
@@ -62,6 +87,8 @@ export class Load implements Polled {
 
   #restart(nowUs: number): void {
     const { enabled, payloadBytes, targetPort } = this.#settings;
+    this.#restarts++;
+    this.#outstanding = 0;
     if (!enabled || this.#target === undefined) {
       this.#flow = undefined;
       this.#dueAtUs = neverUs;
@@ -87,15 +114,23 @@ export class Load implements Polled {
   }
 
   #fill(flow: UdpFlow, nowUs: number): void {
+    for (let room = this.#room(); room > 0; room--) if (!this.#send(flow, nowUs)) return;
+  }
+
+  /** Packets that may be sent at once without a rate. */
+  #room(): number {
+    // The socket's own bound keeps the qdisc short of what it drops.
+    if ((this.#settings.socketPackets ?? 0) > 0) return this.#socketRoom;
     const backlog = this.#backlogPackets();
-    if (backlog > greedyLow) return;
-    for (let room = greedyHigh - backlog; room > 0; room--) if (!this.#send(flow, nowUs)) return;
+    return backlog > greedyLow ? 0 : greedyHigh - backlog;
   }
 
   #pace(flow: UdpFlow, nowUs: number): void {
     const packetUs = (flow.ipPacketBytes * 8 * microseconds) / this.#settings.rateBitsPerSecond;
     this.#dueAtUs = Math.max(this.#dueAtUs, nowUs - debtLimitUs);
     while (nowUs >= this.#dueAtUs) {
+      // A program that is blocked in its send goes on with the same packet.
+      if (this.#socketRoom <= 0) return;
       this.#dueAtUs += packetUs;
       if (!this.#send(flow, nowUs)) return;
     }
@@ -103,9 +138,10 @@ export class Load implements Polled {
 
   /** False: stop for now. */
   #send(flow: UdpFlow, nowUs: number): boolean {
-    switch (flow.send(0, nowUs)) {
+    switch (flow.send(this.#tag, nowUs)) {
       case 'queued':
         this.#sent++;
+        this.#outstanding++;
         return true;
       case 'unresolved':
         this.#retryAtUs = nowUs + unresolvedUs;
@@ -120,7 +156,9 @@ export class Load implements Polled {
 
   pollAtUs(): number {
     if (this.#flow === undefined) return neverUs;
-    if (this.#settings.rateBitsPerSecond > 0) return Math.max(this.#dueAtUs, this.#retryAtUs);
-    return this.#backlogPackets() > greedyLow ? neverUs : this.#retryAtUs;
+    if (this.#settings.rateBitsPerSecond > 0) {
+      return this.#socketRoom > 0 ? Math.max(this.#dueAtUs, this.#retryAtUs) : neverUs;
+    }
+    return this.#room() > 0 ? this.#retryAtUs : neverUs;
   }
 }

@@ -3,7 +3,7 @@ import { Emitter, type Event } from '../base/emitter.ts';
 import type { Session, SessionEvent } from '../contract/session.ts';
 import type { SessionSettings } from '../contract/settings.ts';
 import { telemetryTables, type TelemetryTable } from '../contract/telemetry.ts';
-import type { PhaseStart, RecorderStatus, SessionRecorder } from '../engine/session-recorder.ts';
+import type { PhaseStart, ProgramLine, RecorderStatus, SessionRecorder } from '../engine/session-recorder.ts';
 import {
   noCounts,
   type RecordingBatch,
@@ -28,8 +28,6 @@ export interface ChannelRecorderStatus extends RecorderStatus {
 export interface Recorder extends SessionRecorder {
   readonly status: ChannelRecorderStatus;
   readonly onStatus: Event<ChannelRecorderStatus>;
-  /** Keeps any JSON value under a name in the table `meta`. */
-  writeMeta(key: string, value: unknown): void;
   /** Resolves when everything that was written before is stored; rejects if recording has failed. */
   flush(): Promise<void>;
   /** Ends the recording; resolves with how that went, before the deadline in any case. Never rejects. */
@@ -161,6 +159,10 @@ export class ChannelRecorder implements Recorder {
 
   endPhase(timeUs: number): void {
     this.#write({ type: 'phase-end', timeUs });
+  }
+
+  writeProgramLine(line: ProgramLine): void {
+    this.#write({ type: 'program-line', line });
   }
 
   writeMeta(key: string, value: unknown): void {

@@ -1,7 +1,7 @@
 import type { Session, SessionEvent } from '../contract/session.ts';
 import type { SessionSettings } from '../contract/settings.ts';
 import type { TelemetryTable } from '../contract/telemetry.ts';
-import type { PhaseStart } from '../engine/session-recorder.ts';
+import type { PhaseStart, ProgramLine } from '../engine/session-recorder.ts';
 
 /** The machine and program that a recording was made with; all plain text, nothing that names a person. */
 export interface RecordingHost {
@@ -34,6 +34,7 @@ export type RecordingEntry =
   /** Ends the phase before it, if that has no end yet. */
   | { readonly type: 'phase-start'; readonly phase: PhaseStart }
   | { readonly type: 'phase-end'; readonly timeUs: number }
+  | { readonly type: 'program-line'; readonly line: ProgramLine }
   /** Anything else that JSON can say. */
   | { readonly type: 'meta'; readonly key: string; readonly value: unknown };
 

@@ -39,6 +39,13 @@ export const createTablesSql: string = [
   endUs REAL,
   settleUs REAL
 );`,
+  `CREATE TABLE recording.program_lines (
+  id INTEGER PRIMARY KEY,
+  timeUs REAL NOT NULL,
+  program TEXT NOT NULL,
+  phase TEXT NOT NULL,
+  line TEXT NOT NULL
+);`,
   `CREATE TABLE recording.settings_changes (
   id INTEGER PRIMARY KEY,
   timeUs REAL NOT NULL,

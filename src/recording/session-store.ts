@@ -5,7 +5,7 @@ import type { SessionSettings } from '../contract/settings.ts';
 import { telemetryTables, type TelemetryTable } from '../contract/telemetry.ts';
 import { contractVersion } from '../contract/version.ts';
 import { fileFailure } from './file-failure.ts';
-import type { PhaseStart } from '../engine/session-recorder.ts';
+import type { PhaseStart, ProgramLine } from '../engine/session-recorder.ts';
 import type { RecordingBatch, RecordingCounts, RecordingHeader } from './recording-batch.ts';
 import { applicationId, createTablesSql, schemaVersion } from './session-schema.ts';
 import { codeOfFailure, SqliteFile } from './sqlite-file.ts';
@@ -121,6 +121,9 @@ export class SessionStore {
           case 'phase-end':
             this.#endPhase(entry.timeUs);
             break;
+          case 'program-line':
+            this.#writeProgramLine(entry.line);
+            break;
           case 'meta':
             this.#writeMeta(entry.key, entry.value);
             break;
@@ -172,6 +175,16 @@ export class SessionStore {
     this.#writeMeta('sessionAtStart', header.session);
     this.#writeSession(header.session, 0);
     this.#writeSettings(0, header.session.settings);
+  }
+
+  #writeProgramLine({ timeUs, program, phase, line }: ProgramLine): void {
+    this.#lastTimeUs = Math.max(this.#lastTimeUs, timeUs);
+    this.#file.run('INSERT INTO program_lines (timeUs, program, phase, line) VALUES (?, ?, ?, ?)', [
+      timeUs,
+      program,
+      phase,
+      line,
+    ]);
   }
 
   #writeMeta(key: string, value: unknown): void {

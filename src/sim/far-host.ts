@@ -53,8 +53,10 @@ import {
   udpLength,
   writeUdp,
 } from '../wire/udp.ts';
+import { readUdpSourceRequest, udpSourcePort } from '../wire/udp-source-request.ts';
 import { DhcpServer } from './dhcp-server.ts';
 import type { Frame, FramePool } from './frame.ts';
+import { UdpSource } from './udp-source.ts';
 
 const echoPort = 7;
 const timeToLive = 64;
@@ -72,6 +74,8 @@ export interface FarHostOptions {
   readonly pool: FramePool;
   /** Sends a frame back to the device; it is taken over. */
   readonly send: (frame: Frame, nowUs: number) => void;
+  /** Of the link downwards, now. */
+  readonly linkBitsPerSecond: (nowUs: number) => number;
 }
 
 /** Whether a frame asks for an address. */
@@ -96,6 +100,8 @@ export class FarHostCounters {
   /** UDP that was taken and not answered, port 9 and all others without a service. */
   udpSunkDatagrams = 0;
   udpEchoedDatagrams = 0;
+  /** Asked to send UDP, or to stop. */
+  udpSourceRequests = 0;
   /** To another MAC address, or to an IP address that is none of a host. */
   notForUs = 0;
   /** Of a protocol or kind that nothing here answers: IPv6, TCP, fragments, ARP replies. */
@@ -113,7 +119,8 @@ export class FarHostCounters {
 /**
  * What is at the other end of the link: one machine that plays the whole network. It answers ARP for every address of
  * its subnet but the client's, leases that one by DHCP, and answers ICMP echo to any address that is sent to its MAC
- * address (so to hosts beyond the router, too). UDP port 7 echoes; all other datagrams are counted and never answered.
+ * address (so to hosts beyond the router, too). UDP port 7 echoes; who asks at port 5209 is sent UDP; all other datagrams
+ * are counted and never answered.
  *
  * It takes no time to answer.
  */
@@ -126,6 +133,7 @@ export class FarHost {
   readonly #pool: FramePool;
   readonly #send: (frame: Frame, nowUs: number) => void;
   readonly #dhcp: DhcpServer;
+  readonly #udpSource: UdpSource;
   readonly #clientMac = new Uint8Array(macAddressLength);
   #identification = 0;
 
@@ -136,6 +144,7 @@ export class FarHost {
     this.#clientAddress = options.clientAddress;
     this.#pool = options.pool;
     this.#send = options.send;
+    this.#udpSource = new UdpSource(options, options.macAddress);
     this.#dhcp = new DhcpServer({
       serverAddress: options.address,
       prefixLength: options.prefixLength,
@@ -155,6 +164,15 @@ export class FarHost {
   }
   get clientAddress(): number {
     return this.#clientAddress;
+  }
+
+  /** When it next has something to send of its own accord. */
+  pollAtUs(): number {
+    return this.#udpSource.pollAtUs();
+  }
+
+  poll(nowUs: number): void {
+    this.#udpSource.poll(nowUs);
   }
 
   /** A frame has arrived; it is the far host's now. */
@@ -294,6 +312,17 @@ export class FarHost {
       writeUint16Be(bytes, offset + 2, sourcePort);
       this.#sendBack(frame, nowUs);
       return true;
+    }
+    if (port === udpSourcePort && this.#isUnicast(destination)) {
+      const request = readUdpSourceRequest(bytes, offset + udpHeaderLength, payloadLength);
+      if (request !== undefined) {
+        counters.udpSourceRequests++;
+        const macAddress = new Uint8Array(macAddressLength);
+        copyEthernetSource(bytes, 0, macAddress);
+        const client = { macAddress, address: source, port: readUint16Be(bytes, offset) };
+        this.#udpSource.handleRequest(request, client, destination, nowUs);
+        return false;
+      }
     }
     if (counters.udpSunkDatagrams === 0) counters.udpFirstAtUs = nowUs;
     counters.udpLastAtUs = nowUs;

@@ -105,6 +105,7 @@ export class SimNetwork implements Polled, FarSide {
       ...options.farHost,
       pool: this.pool,
       send: (frame, nowUs) => this.down.send(frame, nowUs),
+      linkBitsPerSecond: (nowUs) => this.down.rateAt(nowUs),
     });
   }
 
@@ -154,7 +155,9 @@ export class SimNetwork implements Polled, FarSide {
   pollAtUs(): number {
     const upAtUs = this.up.pollAtUs();
     const downAtUs = this.down.pollAtUs();
-    return upAtUs < downAtUs ? upAtUs : downAtUs;
+    const farAtUs = this.farHost.pollAtUs();
+    const linkAtUs = upAtUs < downAtUs ? upAtUs : downAtUs;
+    return linkAtUs < farAtUs ? linkAtUs : farAtUs;
   }
 
   /** Does all that is due, each thing at its own time. */
@@ -163,7 +166,8 @@ export class SimNetwork implements Polled, FarSide {
       const atUs = this.pollAtUs();
       if (atUs > nowUs || atUs === neverUs) return;
       if (this.up.pollAtUs() <= atUs) this.up.advance(atUs);
-      else this.down.advance(atUs);
+      else if (this.down.pollAtUs() <= atUs) this.down.advance(atUs);
+      else this.farHost.poll(atUs);
     }
   }
 }

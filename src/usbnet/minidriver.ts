@@ -131,6 +131,11 @@ export interface DriverHooks {
    * Absent: the altsetting alone will do.
    */
   reselect?(): Procedure<void>;
+  /**
+   * A transfer to the device has ended before all of it had gone over: the device may still wait for the rest of it, and
+   * what is sent next has to make sense to it nevertheless.
+   */
+  handleBrokenTx?(): void;
   /** Transmission was stuck and has been cancelled. */
   recover?(nowUs: number): void;
   /** The driver sets the MTU by itself. False: refused. */

@@ -145,6 +145,11 @@ export class FakeEngine implements EngineApi {
 
   #answer(method: MethodName, params: unknown): unknown {
     switch (method) {
+      case 'scenarios.list':
+        return [];
+      case 'experiment.start':
+      case 'experiment.stop':
+        throw new AppError('bad-input', 'no experiments are invented here');
       case 'engine.info':
         return { version: '0.1.0', contractVersion, platform: 'fake', host: 'web' };
       case 'devices.list':

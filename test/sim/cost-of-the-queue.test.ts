@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { simulate, type SimulationResult } from '../../src/engine/simulation.ts';
-import { builtInScenarios, type Scenario } from '../../src/probes/scenario.ts';
+import { builtInScenarios } from '../../src/probes/built-in-scenarios.ts';
+import type { Scenario } from '../../src/probes/scenario.ts';
 
 /**
  * What the driver's queue costs on each virtual device, against what it must cost by arithmetic: a ping that enters a
@@ -8,7 +9,7 @@ import { builtInScenarios, type Scenario } from '../../src/probes/scenario.ts';
  */
 
 function scenario(name: string): Scenario {
-  const found = builtInScenarios.find((candidate) => candidate.name === name);
+  const found = builtInScenarios().find((candidate) => candidate.name === name);
   if (found === undefined) throw new Error(`no scenario ${name}`);
   return found;
 }
@@ -18,12 +19,9 @@ function onDevice(device: string, pingIntervalMs: number): Scenario {
     ...scenario('cellular-10mbit'),
     name: `test on ${device}`,
     device,
-    idleSeconds: 3,
-    segments: [
-      { bql: 'off', seconds: 8 },
-      { bql: 'on', seconds: 8 },
-    ],
-    ping: { intervalMs: pingIntervalMs, payloadBytes: 56, tos: 0x10 },
+    idleBeforeSeconds: 3,
+    phases: [{ direction: 'up', seconds: 8 }],
+    probes: [{ kind: 'icmp', intervalMs: pingIntervalMs, payloadBytes: 56, priority: true }],
   };
 }
 
@@ -76,10 +74,10 @@ describe('cellular-10mbit: the case the patch was made for', () => {
 
   test('same seed and scenario: same bytes', () => {
     expect(simulate(scenario('cellular-10mbit'))).toEqual(result);
-    const { ping } = scenario('cellular-10mbit');
+    const { probes } = scenario('cellular-10mbit');
     const other = simulate({
       ...scenario('cellular-10mbit'),
-      ping: { ...ping, payloadBytes: ping.payloadBytes + 1 },
+      probes: probes.map((probe) => ({ ...probe, payloadBytes: probe.payloadBytes + 1 })),
     });
     expect(other.traceHash).not.toBe(result.traceHash);
   });

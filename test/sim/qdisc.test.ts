@@ -78,7 +78,7 @@ function measure(settings: SessionSettings, during?: (path: DataPath, nowUs: num
   clock.runUntil(20 * secondUs);
   path.configure({ load: { enabled: false }, ping: { enabled: false } }, clock.nowUs());
   clock.runUntil(25 * secondUs);
-  return { statistics: rows.statistics(12 * secondUs, 20 * secondUs), events, samples };
+  return { statistics: rows.statistics({ fromUs: 12 * secondUs, toUs: 20 * secondUs }), events, samples };
 }
 
 function settingsWith(qdisc: QdiscKind, bql: boolean, tos: number): SessionSettings {

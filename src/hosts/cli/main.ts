@@ -18,6 +18,7 @@ import { report } from './report.ts';
 import { run } from './run.ts';
 import {
   bitRate,
+  byteCount,
   limitBytes,
   numberWithin,
   qdiscOption,
@@ -27,7 +28,7 @@ import {
 import { serve } from './serve.ts';
 import { serveUsbip, type ServeUsbipOptions } from './serve-usbip.ts';
 import { sessions } from './sessions.ts';
-import { simulate } from './simulate.ts';
+import { simulate, type SimulateOptions } from './simulate.ts';
 
 /**
  * The command line.
@@ -153,6 +154,7 @@ function createProgram(context: CommandContext, setExitCode: (exitCode: number) 
       'pfifo_fast (default), fq_codel or pfifo; fq_codel with options as tc takes them, in one argument',
       qdiscOption,
     )
+    .option('--max-data <bytes>', 'end the run before more is sent and received, like 200MB', byteCount)
     .option('--limit-min <bytes>', 'BQL limit_min', limitBytes)
     .option('--limit-max <bytes>', 'BQL limit_max, or "max"', limitBytes)
     .option('--hold-time <ms>', 'BQL hold_time (default: 1000)', wholeNumber(0, 60_000))
@@ -192,8 +194,9 @@ function createProgram(context: CommandContext, setExitCode: (exitCode: number) 
     .command('simulate')
     .description('run a scenario on a virtual device in virtual time')
     .requiredOption('--scenario <name or file>', 'what to do')
+    .option('--max-data <bytes>', 'end the run before more is sent and received, like 200MB', byteCount)
     .addOption(json)
-    .action((options: { scenario: string; json: boolean }) => act(simulate, options));
+    .action((options: SimulateOptions) => act(simulate, options));
 
   program
     .command('sessions')

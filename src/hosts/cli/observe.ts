@@ -11,7 +11,8 @@ import type { ExperimentPhase } from '../../probes/experiment.ts';
 import { parseIpv4Address } from '../../wire/ipv4-address.ts';
 import type { Command, CommandContext } from './command.ts';
 import { usageError } from './output.ts';
-import { Follower, recordingExitCode } from './run.ts';
+import { Follower } from './follower.ts';
+import { recordingExitCode } from './run.ts';
 
 /** What `queuescope observe` was given. */
 export interface ObserveOptions {
@@ -73,7 +74,7 @@ export const observe: Command<ObserveOptions> = async (context, options) => {
   }
   const isAway = session.snapshot.state === 'lost';
   const ended = await session.stop();
-  follower.finish(ended, runs, 'observe');
+  follower.finish(ended, { scenario: 'observe', outcome: follower.outcomeOf(runs) });
   if (refusal.problem !== undefined) throw refused(refusal.problem);
   if (session.error !== undefined && session.error.kind !== 'cancelled') throw session.error;
   if (isAway) throw new AppError('device-gone', `${netdev} was gone at the end`, { details: { netdev } });
@@ -120,7 +121,13 @@ function phasesOf(options: ObserveOptions): readonly ExperimentPhase[] {
     name: bql === undefined ? 'observed' : `BQL ${arm} 1`,
     kind: 'load',
     bql: arm,
+    arm: bql === undefined ? 'observed' : `BQL ${arm}`,
+    pair: 1,
+    direction: 'up',
+    settings: { bql: { enabled: arm === 'on' }, qdisc: undefined, load: undefined },
+    by: 'udp',
     durationUs,
+    tailUs: 0,
     settleUs: bql === undefined ? 0 : Math.min(longestSettleUs, durationUs / 4),
   }));
 }

@@ -9,7 +9,14 @@ import {
   qdiscSettingsSchema,
   type SessionSettings,
 } from '../../contract/settings.ts';
-import type { Scenario } from '../../probes/scenario.ts';
+import { pingOfScenario } from '../../engine/segment-settings.ts';
+import {
+  type Scenario,
+  type ScenarioLoad,
+  scenarioSchema,
+  type ScenarioText,
+  scenarioVersion,
+} from '../../probes/scenario.ts';
 import { parseIpv4Address, parseIpv4Cidr } from '../../wire/ipv4-address.ts';
 import { usageError } from './output.ts';
 import { loadScenario } from './scenarios.ts';
@@ -36,6 +43,8 @@ export interface RunOptions {
   readonly loadPayload?: number;
   readonly pingInterval?: number;
   readonly qdisc?: QdiscOption;
+  /** Bytes that may be sent and received together. */
+  readonly maxData?: number;
   readonly limitMin?: number;
   readonly limitMax?: number;
   readonly holdTime?: number;
@@ -78,6 +87,17 @@ export function bitRate(text: string): number {
   const value = Number(match?.[1] ?? Number.NaN) * factor;
   if (!Number.isFinite(value) || value > 20e9) {
     throw new InvalidArgumentError('it must be bits per second, like 5000000 or 5M, at most 20G.');
+  }
+  return value;
+}
+
+/** A parser for commander: bytes, with an optional kB, MB or GB ("200MB" is 200,000,000). */
+export function byteCount(text: string): number {
+  const match = /^([0-9]+(?:\.[0-9]+)?) ?(B|kB|KB|MB|GB|TB)?$/.exec(text.trim());
+  const factor = { B: 1, kB: 1e3, KB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12 }[match?.[2] ?? 'B'] ?? 1;
+  const value = Math.floor(Number(match?.[1] ?? Number.NaN) * factor);
+  if (!Number.isSafeInteger(value) || value < 1) {
+    throw new InvalidArgumentError('it must be bytes, like 200MB or 2GB.');
   }
   return value;
 }
@@ -160,14 +180,14 @@ export function settingsOf(options: RunOptions, scenario: Scenario): SessionSett
   const base = defaultSessionSettings;
   return {
     bql: {
-      enabled: scenario.segments[0]?.bql !== 'off',
+      enabled: scenario.arms[0]?.bql.enabled ?? true,
       limitMinBytes: limitMin,
       limitMaxBytes: limitMax,
       holdTimeMs: options.holdTime ?? base.bql.holdTimeMs,
     },
     qdisc: { ...base.qdisc, ...options.qdisc },
-    load: { ...base.load, ...scenario.load, enabled: false },
-    ping: { ...base.ping, ...scenario.ping, enabled: true },
+    load: { ...base.load, enabled: false },
+    ping: pingOfScenario(scenario, base.ping),
     address:
       address === undefined
         ? { mode: 'dhcp' }
@@ -197,39 +217,39 @@ export function scenarioOf(options: RunOptions): Scenario {
   const idleSeconds = options.idle ?? (bql === 'ab' ? duration * idleShare : 0);
   const loadSeconds = bql === 'ab' ? (duration - idleSeconds) / 2 : duration - idleSeconds;
   if (loadSeconds <= 0) throw usageError('--idle leaves no time for the load: it is part of --duration');
-  const segments: Scenario['segments'] =
-    bql === 'ab'
-      ? [
-          { bql: 'off', seconds: loadSeconds },
-          { bql: 'on', seconds: loadSeconds },
-        ]
-      : [{ bql, seconds: loadSeconds }];
+  const arms = bql === 'ab' ? (['off', 'on'] as const) : ([bql] as const);
+  const { ping, load } = defaultSessionSettings;
   return withProbes(
-    {
+    scenarioSchema.parse({
+      version: scenarioVersion,
       name: bql === 'ab' ? 'run-ab' : 'run',
-      description: '',
-      seed: 1,
-      idleSeconds,
+      idleBeforeSeconds: idleSeconds,
       settleSeconds: Math.min(2, loadSeconds / 4),
-      segments,
-      load: { rateBitsPerSecond: 0, payloadBytes: defaultSessionSettings.load.payloadBytes },
-      ping: {
-        intervalMs: defaultSessionSettings.ping.intervalMs,
-        payloadBytes: defaultSessionSettings.ping.payloadBytes,
-        tos: defaultSessionSettings.ping.tos,
-      },
-    },
+      arms: arms.map((arm) => ({ name: `BQL ${arm}`, bql: { enabled: arm === 'on' } })),
+      phases: [{ direction: 'up', seconds: loadSeconds }],
+      load: { payloadBytes: load.payloadBytes },
+      probes: [{ intervalMs: ping.intervalMs, payloadBytes: ping.payloadBytes }],
+    } satisfies ScenarioText),
     options,
   );
 }
 
+/** What the options have in other words than the scenario. */
 function withProbes(scenario: Scenario, options: RunOptions): Scenario {
+  const { loadRate, loadPayload, pingInterval, maxData } = options;
+  const load = (own: ScenarioLoad): ScenarioLoad => ({
+    ...own,
+    rateBitsPerSecond: loadRate ?? own.rateBitsPerSecond,
+    payloadBytes: loadPayload ?? own.payloadBytes,
+  });
   return {
     ...scenario,
-    load: {
-      rateBitsPerSecond: options.loadRate ?? scenario.load.rateBitsPerSecond,
-      payloadBytes: options.loadPayload ?? scenario.load.payloadBytes,
-    },
-    ping: { ...scenario.ping, intervalMs: options.pingInterval ?? scenario.ping.intervalMs },
+    load: load(scenario.load),
+    phases: scenario.phases.map((phase) => ({
+      ...phase,
+      ...(phase.load === undefined ? {} : { load: load(phase.load) }),
+    })),
+    probes: scenario.probes.map((probe) => ({ ...probe, intervalMs: pingInterval ?? probe.intervalMs })),
+    ...(maxData === undefined ? {} : { maxDataBytes: Math.min(maxData, scenario.maxDataBytes ?? maxData) }),
   };
 }

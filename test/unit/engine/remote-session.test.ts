@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { silentLog } from '../../../src/base/log.ts';
 import { defaultSessionSettings, type SessionSettings } from '../../../src/contract/settings.ts';
 import { probeColumns, probeIndex, sampleColumns, sampleIndex } from '../../../src/contract/telemetry.ts';
+import type { ExperimentPhase } from '../../../src/probes/experiment.ts';
 import type { DeviceSession } from '../../../src/engine/device-session.ts';
 import { Engine } from '../../../src/engine/engine.ts';
 import { monotonicClock } from '../../../src/engine/monotonic-clock.ts';
@@ -84,6 +85,22 @@ function rows(session: DeviceSession, table: 'samples' | 'probes'): Float64Array
 
 const answered = (session: DeviceSession) => (): boolean =>
   rows(session, 'probes').filter((row) => !Number.isNaN(row[probeIndex.rttUs])).length > 5;
+
+function loaded(name: string, bql: 'on' | 'off', durationUs: number): ExperimentPhase {
+  return {
+    name,
+    kind: 'load',
+    bql,
+    arm: `BQL ${bql}`,
+    pair: 1,
+    direction: 'up',
+    settings: { bql: { enabled: bql === 'on' }, qdisc: undefined, load: undefined },
+    by: 'udp',
+    durationUs,
+    settleUs: 0,
+    tailUs: 0,
+  };
+}
 
 describe('servers', () => {
   test('the devices of a server that was added, with the drivers they will have', async () => {
@@ -265,7 +282,7 @@ describe('a session', () => {
       waitMs: Number.POSITIVE_INFINITY,
     });
     await until(session, answered(session));
-    const run = session.run([{ name: 'load', kind: 'load', bql: 'on', durationUs: 60_000_000, settleUs: 0 }]);
+    const run = session.run([loaded('load', 'on', 60_000_000)]);
     await host.close();
     await until(session, () => session.snapshot.state === 'lost');
     expect(await session.stop()).toMatchObject({ state: 'stopped' });
@@ -283,10 +300,7 @@ describe('a session', () => {
       waitMs: 30_000,
     });
     await until(session, answered(session));
-    const run = session.run([
-      { name: 'one', kind: 'load', bql: 'off', durationUs: 600_000, settleUs: 0 },
-      { name: 'two', kind: 'load', bql: 'on', durationUs: 400_000, settleUs: 0 },
-    ]);
+    const run = session.run([loaded('one', 'off', 600_000), loaded('two', 'on', 400_000)]);
     await until(session, () => session.events.some(({ kind }) => kind === 'phase'));
     await host.close();
     await until(session, () => session.snapshot.state === 'lost');

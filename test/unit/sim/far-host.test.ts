@@ -72,6 +72,7 @@ class Setup {
     prefixLength: 24,
     clientAddress: clientIp,
     pool: this.pool,
+    linkBitsPerSecond: () => 10e6,
     send: (frame: Frame) => {
       this.replies.push(frame.bytes.slice(0, frame.length));
       this.pool.give(frame);

@@ -1,0 +1,137 @@
+import { formatBitRate, formatBytes, formatDuration } from '../../base/units.ts';
+import type { ExperimentVerdict } from '../../contract/experiment.ts';
+import type { Session } from '../../contract/session.ts';
+import {
+  probeColumns,
+  probeIndex,
+  sampleColumns,
+  sampleIndex,
+  type TelemetryTable,
+  telemetryTables,
+} from '../../contract/telemetry.ts';
+import type { DeviceSession, SessionPhase } from '../../engine/device-session.ts';
+import { type ExperimentOutcome, outcomeOf } from '../../engine/experiment-outcome.ts';
+import { segmentRun } from '../../engine/experiment-segments.ts';
+import { PhaseCollector } from '../../engine/phase-statistics.ts';
+import { outcomeTable, verdictLines } from './experiment-words.ts';
+import type { Output } from './output.ts';
+
+const progressIntervalUs = 1e6;
+
+/** Tells what happens in a session: as JSON lines, or as notes for a person. */
+export class Follower {
+  readonly #session: DeviceSession;
+  readonly #output: Output;
+  readonly #json: boolean;
+  readonly #collector = new PhaseCollector();
+  #progressUs = 0;
+  #lastRttUs = Number.NaN;
+
+  constructor(session: DeviceSession, output: Output, json: boolean) {
+    this.#session = session;
+    this.#output = output;
+    this.#json = json;
+    if (json) output.json({ type: 'session', session: session.snapshot });
+    for (const event of session.events) this.#handleEvent(event.kind, event.text, event.timeUs);
+    session.onEvent((event) => this.#handleEvent(event.kind, event.text, event.timeUs));
+    session.subscribe('samples', 0, ({ values }) =>
+      this.#eachRow('samples', values, (row) => this.#handleSample(row)),
+    );
+    session.subscribe('probes', 0, ({ values }) =>
+      this.#eachRow('probes', values, (row) => this.#handleProbe(row)),
+    );
+  }
+
+  #eachRow(table: TelemetryTable, values: Float64Array, handle: (row: Float64Array) => void): void {
+    const columns = telemetryTables[table].length;
+    for (let start = 0; start < values.length; start += columns) {
+      handle(values.subarray(start, start + columns));
+    }
+  }
+
+  #handleEvent(kind: string, text: string, timeUs: number): void {
+    if (this.#json) this.#output.json({ type: 'event', timeUs, kind, text });
+    else this.#output.note(`${(timeUs / 1e6).toFixed(1).padStart(7)} s  ${text}`);
+  }
+
+  #handleSample(row: Float64Array): void {
+    this.#collector.addSample(row);
+    if (this.#json) {
+      this.#output.json({ type: 'sample', ...named(sampleColumns, row) });
+      return;
+    }
+    const timeUs = row[sampleIndex.timeUs] ?? 0;
+    if (timeUs < this.#progressUs) return;
+    this.#progressUs = timeUs + progressIntervalUs;
+    this.#output.note(
+      `${(timeUs / 1e6).toFixed(1).padStart(7)} s  ping ${formatDuration(this.#lastRttUs)}` +
+        `  in flight ${formatBytes(row[sampleIndex.inflightBytes] ?? 0)}` +
+        `  limit ${formatBytes(row[sampleIndex.limitBytes] ?? Number.NaN)}` +
+        `  up ${formatBitRate(row[sampleIndex.txBitsPerSecond] ?? 0)}`,
+    );
+  }
+
+  #handleProbe(row: Float64Array): void {
+    this.#collector.addProbe(row);
+    this.#lastRttUs = row[probeIndex.rttUs] ?? Number.NaN;
+    if (this.#json) this.#output.json({ type: 'probe', ...named(probeColumns, row) });
+  }
+
+  /** What was measured in segments that nobody else reduces. */
+  outcomeOf(runs: readonly SessionPhase[]): ExperimentOutcome {
+    return outcomeOf(
+      { pass: [] },
+      runs.map((run) => segmentRun(run, [])),
+      this.#collector,
+    );
+  }
+
+  /** The last word: what each segment measured, what it comes to, and what became of the device. */
+  finish(
+    ended: Session,
+    result: {
+      readonly scenario: string;
+      readonly outcome: ExperimentOutcome;
+      readonly verdict?: ExperimentVerdict | undefined;
+      readonly notes?: readonly string[];
+      readonly dataBytes?: number;
+    },
+  ): void {
+    const { scenario, outcome, verdict, notes = [], dataBytes } = result;
+    if (this.#json) {
+      this.#output.json({
+        type: 'result',
+        scenario,
+        state: ended.state,
+        ...outcome,
+        notes,
+        ...(dataBytes === undefined ? {} : { dataBytes }),
+        ...(verdict === undefined ? {} : { verdict }),
+        session: ended,
+      });
+      return;
+    }
+    const { idle, segments } = outcome;
+    if (idle !== null || segments.length > 0) this.#output.line(outcomeTable(outcome));
+    if (verdict !== undefined) for (const line of verdictLines(verdict)) this.#output.line(line);
+    for (const note of notes) this.#output.note(`note: ${note}`);
+    if (ended.recording !== undefined) {
+      this.#output.note(`recorded in ${this.#session.recorder?.status.path ?? ended.recording.fileName}`);
+    }
+    for (const problem of ended.problems) {
+      if (problem.id === 'failed' || problem.id === 'gone') continue;
+      this.#output.note(`${problem.severity}: ${problem.message}`);
+      if (problem.remedy !== undefined) this.#output.note(problem.remedy);
+    }
+  }
+}
+
+/** A row as an object; what does not exist is null. */
+function named(columns: readonly string[], row: Float64Array): Record<string, number | null> {
+  return Object.fromEntries(
+    columns.map((column, index) => {
+      const value = row[index] ?? Number.NaN;
+      return [column, Number.isNaN(value) ? null : value];
+    }),
+  );
+}
