@@ -29,6 +29,7 @@ export const shownSampleColumns = [
   'rxBitsPerSecond',
   'txDroppedPackets',
   'qdiscDroppedPackets',
+  'qdiscMarkedPackets',
   'eventLoopLagUs',
 ] as const satisfies readonly SampleColumn[];
 export type ShownSampleColumn = (typeof shownSampleColumns)[number];

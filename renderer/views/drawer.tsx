@@ -93,12 +93,18 @@ function Validity({ session }: { readonly session: Session }) {
         </div>
         <div
           {...hint(
-            'Packets that a full queue dropped. Under a load without a target rate this is as it should be.',
+            'Packets that a full queue, or fq_codel, dropped. Under a load without a target rate this is as it should be.',
           )}
         >
           <dt>Dropped</dt>
           <dd>{formatCount(now.droppedPackets)} packets</dd>
         </div>
+        {now.markedPackets === 0 ? null : (
+          <div {...hint('Packets that fq_codel marked in place of dropping them: their senders speak ECN.')}>
+            <dt>Marked</dt>
+            <dd>{formatCount(now.markedPackets)} packets</dd>
+          </div>
+        )}
         {skippedRows === 0 ? null : (
           <div {...hint('This window did not keep up. The charts have gaps there; the recording does not.')}>
             <dt>Not shown</dt>

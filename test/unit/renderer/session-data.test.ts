@@ -42,6 +42,7 @@ function threeArms(): SessionData {
           rxBitsPerSecond: 1000,
           txDroppedPackets: 0,
           qdiscDroppedPackets: timeUs / second,
+          qdiscMarkedPackets: (2 * timeUs) / second,
         })),
       ),
     },
@@ -84,6 +85,7 @@ describe('readings', () => {
       probeCount: 10,
       lostProbes: 1,
       droppedPackets: 9,
+      markedPackets: 18,
     });
     expect(readings?.other).toMatchObject({
       bqlEnabled: false,
