@@ -233,7 +233,7 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
       netif,
       observer: this.#observer,
       ladder: this.#options.recovery,
-      answersOverdue: () => this.#answered && this.#lostInARow >= silentProbes,
+      answersOverdue: () => netif.carrier && this.#answered && this.#lostInARow >= silentProbes,
       nowUs,
     });
     this.#observer.handleStage('carrier', 'active', 'waiting for the link');
@@ -372,6 +372,8 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
       return;
     }
     this.#observer.handleStage('carrier', 'active', 'waiting for the link');
+    // Without a link nobody can answer; who did not before may do so with the next one.
+    this.#lostInARow = 0;
     this.#ping?.setTarget(undefined, nowUs);
     this.#load?.setTarget(undefined, nowUs);
     this.#download?.setTarget(undefined, nowUs);
@@ -383,8 +385,10 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
     if (tag !== 0) this.#ping?.handlePacketDequeued(tag, waitUs);
   }
 
-  // Nobody waits for a packet that the qdisc has dropped: a probe is lost when its time is over.
-  handlePacketDropped(): void {}
+  // A probe that the qdisc has dropped is lost when its time is over, like any other.
+  handlePacketDropped(tag: number): void {
+    this.#load?.handlePacketDropped(tag);
+  }
 
   handlePacketSent(tag: number, handedOverAtUs: number, completedAtUs: number, ok: boolean): void {
     this.#load?.handlePacketSent(tag);

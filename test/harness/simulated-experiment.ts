@@ -70,7 +70,8 @@ export function simulatedExperiment(
       handleFailure: (error) => {
         throw error;
       },
-      handleGone: () => {},
+      handleReopen: () => {},
+    handleGone: () => {},
     },
     startUs: 0,
     wake: () => {},

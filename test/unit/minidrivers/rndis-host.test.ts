@@ -307,6 +307,20 @@ describe('while it is open', () => {
     expect(peer.kinds).toEqual(['set', 'halt', 'initialize', 'set']);
   });
 
+  test('a new selection of the altsetting is followed by the filter, and a device that refuses that is initialised', () => {
+    const peer = new Device();
+    const { hooks } = startDriver(bind(512, 1), peer.answer);
+    peer.heard.length = 0;
+    const { steps } = converse(hooks.reselect?.() ?? expect.fail(), peer.answer);
+    expect(steps[0]).toBe('interface 1 alt 1');
+    expect(peer.kinds).toEqual(['set']);
+    peer.heard.length = 0;
+    const forgetful = new Device({ deafTo: (message) => message.kind === 'set' && peer.heard.length === 0 });
+    const { error } = converse(hooks.reselect?.() ?? expect.fail(), forgetful.answer);
+    expect(forgetful.kinds).toEqual(['set', 'set', 'initialize', 'set', 'set']);
+    expect(error).toMatchObject({ stage: 'set the packet filter' });
+  });
+
   test('what is announced is fetched; a link that is said to be gone is asked about', () => {
     const peer = new Device();
     const { hooks, host } = startDriver(bind(), peer.answer);
