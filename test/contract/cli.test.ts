@@ -407,7 +407,7 @@ describe('run, sessions and report', () => {
       expect(exitCode).toBe(2);
       expect(readFileSync(out).equals(before)).toBe(true);
     }
-  });
+  }, 60_000);
 
   test('a recording that cannot be made is not said to be there', async () => {
     const path = join(folder, 'no-such-folder', 'x.qscope');
@@ -415,7 +415,7 @@ describe('run, sessions and report', () => {
     expect(exitCode).toBe(2);
     expect(stderr).toContain('could not be created: there is no such file or folder');
     expect(stderr).not.toContain('recorded in');
-  });
+  }, 60_000);
 
   test('killed: at most the last second is lost', async () => {
     const path = inFolder('killed.qscope');
