@@ -28,6 +28,14 @@ export interface PhaseStatistics {
   readonly inflightBytes: Spread;
 }
 
+/** What passed an interface in a stretch, on average; null where nothing is known. */
+export interface PacketRates {
+  readonly txBitsPerSecond: number | null;
+  readonly rxBitsPerSecond: number | null;
+  readonly txPacketsPerSecond: number | null;
+  readonly rxPacketsPerSecond: number | null;
+}
+
 /** A stretch of the telemetry's time. */
 export interface Stretch {
   readonly fromUs: number;
@@ -92,6 +100,26 @@ export class PhaseCollector {
       probeIndex.rttUs,
     );
     return Float64Array.from(rtts.filter((rtt) => !Number.isNaN(rtt)));
+  }
+
+  packetRates(stretch: Stretch): PacketRates {
+    const samples = [this.#samplesOf(stretch)];
+    return {
+      txBitsPerSecond: meanRate(samples, sampleIndex.txBitsPerSecond),
+      rxBitsPerSecond: meanRate(samples, sampleIndex.rxBitsPerSecond),
+      txPacketsPerSecond: meanRate(samples, sampleIndex.txPacketsPerSecond),
+      rxPacketsPerSecond: meanRate(samples, sampleIndex.rxPacketsPerSecond),
+    };
+  }
+
+  /** Probes that were sent more than `lateUs` later than they were due. */
+  lateProbes(stretch: Stretch, lateUs: number): number {
+    return this.#probesOf(stretch).filter((row) => (row[probeIndex.lateUs] ?? 0) > lateUs).length;
+  }
+
+  /** The spread of a column of the samples. */
+  spreadOf(index: number, ...stretches: readonly Stretch[]): Spread {
+    return spread(stretches.flatMap((stretch) => column(this.#samplesOf(stretch), index)));
   }
 
   /** Whether there was always something to send: the queue was stopped, or had more in it than passes through. */

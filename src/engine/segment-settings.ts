@@ -4,6 +4,7 @@ import {
   type LiveSettings,
   type LoadSettings,
   type PingSettings,
+  type QdiscSettings,
   type SessionSettings,
 } from '../contract/settings.ts';
 import type { ExperimentPhase, SegmentLoad } from '../probes/experiment.ts';
@@ -32,8 +33,33 @@ export function settingsOfSegment(
     .filter(([name, value]) => value !== now.bql[name]);
   return {
     bql: { enabled: bql.enabled, ...Object.fromEntries(limits) },
+    ...qdiscOf(phase, base.qdisc, now.qdisc),
     load: upload(phase, base.load, by),
     download: download(phase, base.download ?? defaultDownloadSettings, by),
+  };
+}
+
+/** A change makes a new qdisc and drops what waits in the old one, so only what differs is one. */
+function qdiscOf(
+  phase: ExperimentPhase,
+  base: QdiscSettings,
+  now: QdiscSettings,
+): Pick<LiveSettings, 'qdisc'> {
+  const { qdisc } = phase.settings;
+  const wanted = changedQdisc(base, qdisc);
+  return JSON.stringify(wanted) === JSON.stringify(now) ? {} : { qdisc: wanted };
+}
+
+function changedQdisc(base: QdiscSettings, qdisc: ExperimentPhase['settings']['qdisc']): QdiscSettings {
+  if (qdisc === undefined) return base;
+  return {
+    kind: qdisc.kind,
+    targetUs: qdisc.targetUs ?? base.targetUs,
+    intervalUs: qdisc.intervalUs ?? base.intervalUs,
+    limitPackets: qdisc.limitPackets ?? base.limitPackets,
+    flows: qdisc.flows ?? base.flows,
+    quantumBytes: qdisc.quantumBytes ?? base.quantumBytes,
+    ecn: qdisc.ecn ?? base.ecn,
   };
 }
 

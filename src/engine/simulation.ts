@@ -209,7 +209,7 @@ function runOnce(scenario: Scenario, personality: SimPersonality, deviceId: stri
   const outcome = outcomeOf(scenario, runs, collector.rows);
   return {
     outcome,
-    verdict: verdictOf(scenario, outcome, runs, collector.rows),
+    verdict: verdictOf(outcome, runs, collector.rows),
     notes,
     dataBytes: collector.data.bytes,
     simulatedSeconds: clock.nowUs() / 1e6,

@@ -533,8 +533,9 @@ export class Usbnet implements TransportHandler {
       state.mtuBytes = mtuBytes;
       return true;
     }
-    const overhead = state.hardMtuBytes - state.mtuBytes;
-    const hardMtuBytes = mtuBytes + overhead;
+    // A device may have named a hard_mtu that has nothing to do with the MTU.
+    const headerBytes = state.binding.hardHeaderBytes ?? state.hardMtuBytes - state.mtuBytes;
+    const hardMtuBytes = mtuBytes + headerBytes;
     if (hardMtuBytes % state.maxPacketOut === 0) return false;
     const followed = state.rxUrbSizeBytes === state.hardMtuBytes;
     state.mtuBytes = mtuBytes;

@@ -455,6 +455,18 @@ describe('bad input', () => {
     ['a qdisc that is none', ['run', 'sim:modem-10mbit', '--qdisc', 'cake'], 2, /fq_codel/],
     ['an address that is none', ['run', 'sim:modem-10mbit', '--address', '10.9.0.2'], 2, /prefix/],
     [
+      'a target that is everybody',
+      ['run', 'sim:modem-10mbit', '--target', '255.255.255.255'],
+      2,
+      /--target 255.255.255.255: it is not the address of a host/,
+    ],
+    [
+      'a target that no way leads to',
+      ['run', 'sim:modem-10mbit', '--address', '10.9.0.2/24', '--target', '10.8.0.1'],
+      2,
+      /no way leads to 10.8.0.1/,
+    ],
+    [
       'limits that cross',
       ['run', 'sim:modem-10mbit', '--limit-min', '9', '--limit-max', '8'],
       2,

@@ -41,11 +41,7 @@ class RepeatingTransport implements Transport, TransportHandler, Polled {
   readonly #submitted: Map<number, number>;
 
   /** @param repeats the endpoints whose transfers may be repeated */
-  constructor(
-    inner: FaultTransport,
-    random: Random,
-    repeats: (endpointAddress: number) => boolean,
-  ) {
+  constructor(inner: FaultTransport, random: Random, repeats: (endpointAddress: number) => boolean) {
     this.#inner = inner;
     this.#repeats = repeats;
     this.device = inner.device;

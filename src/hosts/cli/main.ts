@@ -138,6 +138,7 @@ function createProgram(context: CommandContext, setExitCode: (exitCode: number) 
     .option('--duration <seconds>', 'of the measurement (default: 10)', numberWithin(1, 86_400))
     .option('--idle <seconds>', 'part of it that is spent without load first', numberWithin(0, 3600))
     .option('--out <file.qscope>', 'record into this new file')
+    .option('--configuration <number>', 'drive it in this USB configuration', wholeNumber(1, 255))
     .option('--tap <name>', 'Linux: give this host a network interface that uses the device')
     .option('--far-tap <name>', 'Linux, sim:…: an interface of this host at the far end of the link')
     .option('--far-netns <namespace>', 'with --far-tap: the network namespace that it is moved to')
@@ -148,12 +149,12 @@ function createProgram(context: CommandContext, setExitCode: (exitCode: number) 
     .option('--load-rate <bits/s>', 'UDP load, like 5M; 0: as fast as the queue takes it (default)', bitRate)
     .option('--load-payload <bytes>', 'UDP payload of a load packet (default: 1472)', wholeNumber(0, 1472))
     .option('--ping-interval <ms>', 'between two pings (default: 200)', wholeNumber(10, 60_000))
+    .option('--max-data <bytes>', 'end the run before more is sent and received, like 200MB', byteCount)
     .option(
       '--qdisc <name>',
       'pfifo_fast (default), fq_codel or pfifo; fq_codel with options as tc takes them, in one argument',
       qdiscOption,
     )
-    .option('--max-data <bytes>', 'end the run before more is sent and received, like 200MB', byteCount)
     .option('--limit-min <bytes>', 'BQL limit_min', limitBytes)
     .option('--limit-max <bytes>', 'BQL limit_max, or "max"', limitBytes)
     .option('--hold-time <ms>', 'BQL hold_time (default: 1000)', wholeNumber(0, 60_000))

@@ -324,6 +324,15 @@ describe('MTU (spec 2.10)', () => {
     expect(bench.transport.cancelled).toHaveLength(0);
   });
 
+  test('a hard_mtu of the device’s own gives way to the MTU and a header', () => {
+    const bench = new UsbnetBench({ hardMtuBytes: 9014, hardHeaderBytes: 14 }).open();
+    expect([bench.usbnet.txQlen, bench.usbnet.hardMtuBytes]).toEqual([10, 9014]);
+    // 498 and 14 is a whole packet of 512.
+    expect(bench.usbnet.changeMtu(498, bench.nowUs)).toBe(false);
+    expect(bench.usbnet.changeMtu(1400, bench.nowUs)).toBe(true);
+    expect([bench.usbnet.txQlen, bench.usbnet.hardMtuBytes]).toEqual([64, 1414]);
+  });
+
   test('a driver that does it itself: only the MTU changes, and only if it agrees', () => {
     const bench = new UsbnetBench({ hooks: { changeMtu: (mtuBytes) => mtuBytes <= 1600 } }).open();
     expect([bench.usbnet.changeMtu(1700, 0), bench.usbnet.changeMtu(1600, 0)]).toEqual([false, true]);
