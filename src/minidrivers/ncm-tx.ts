@@ -91,7 +91,7 @@ export class NcmTx {
         this.#remembered = undefined;
       }
       if (next === undefined) break;
-      if (!writer.tryAppend(this.#signature, next.bytes, 0, next.length)) {
+      if (!writer.tryAppend(this.#signature, next.frame, 0, next.length)) {
         if (writer.datagrams === 0) {
           this.#drop(next);
         } else {
