@@ -18,6 +18,7 @@ import { probeColumns, sampleColumns, type TelemetryTable } from '../contract/te
 import { Experiment, type ExperimentPhase } from '../probes/experiment.ts';
 import { RecoveryLadder } from '../usbnet/recovery-ladder.ts';
 import { DeviceWait } from './device-wait.ts';
+import { HostSleep } from './host-sleep.ts';
 import type { MeasurementObserver, MeasurementPath, ReopenStep } from './measurement-path.ts';
 import { tellRecovery } from './recovery-log.ts';
 import type { OpenDevice, OpenedDevice } from './opened-device.ts';
@@ -131,8 +132,7 @@ export class DeviceSession implements MeasurementObserver {
   readonly #ladder = new RecoveryLadder((report) => tellRecovery(report, this));
   /** Why the device is being given back, and what is to be done before it is taken anew. */
   #interruption: Interruption | undefined;
-  /** Resolves when the host is awake again; undefined: it is. */
-  #sleep: { readonly ended: Promise<void>; readonly end: () => void } | undefined;
+  readonly #sleep = new HostSleep();
   #finishing = false;
   #isOver = false;
   #error: AppError | undefined;
@@ -558,12 +558,8 @@ export class DeviceSession implements MeasurementObserver {
   /** The host is about to sleep: the device is given back before, since it may lose its power. */
   handleSuspend(): void {
     const { reopen } = this.#options;
-    if (reopen === undefined || this.#device.mode === 'simulate' || this.#sleep !== undefined) return;
-    let end = (): void => {};
-    const ended = new Promise<void>((resolve) => {
-      end = resolve;
-    });
-    this.#sleep = { ended, end };
+    if (reopen === undefined || this.#device.mode === 'simulate' || this.#sleep.isAsleep) return;
+    this.#sleep.begin();
     if (this.#opened === undefined) return;
     this.#lose(reopen, asleepError('the host goes to sleep'), { kind: 'sleep' });
   }
@@ -573,10 +569,8 @@ export class DeviceSession implements MeasurementObserver {
    * @param sleptMs how long it slept, as far as that is known
    */
   handleWake(sleptMs: number | undefined): void {
-    const sleep = this.#sleep;
-    this.#sleep = undefined;
-    if (sleep !== undefined) {
-      sleep.end();
+    if (this.#sleep.isAsleep) {
+      this.#sleep.end();
       return;
     }
     const { reopen } = this.#options;
@@ -615,7 +609,7 @@ export class DeviceSession implements MeasurementObserver {
 
   async #recover(reopen: ReopenDevice, error: AppError, lostAtUs: number): Promise<void> {
     await this.#giveBack();
-    await this.#sleep?.ended;
+    await this.#sleep.whenAwake();
     if (this.#isFinishing()) return;
     const wait = new DeviceWait({
       open: () => reopen.open((failure) => this.handleFailure(asAppError(failure)), this.#settings),
@@ -693,7 +687,7 @@ export class DeviceSession implements MeasurementObserver {
   async #end(endState: SessionState): Promise<Session> {
     const lastUs = this.#timeUs;
     this.#wait?.cancel();
-    this.#sleep?.end();
+    this.#sleep.end();
     await within(this.#opening, stopLimitMs);
     await this.#recovery;
     await this.#giveBack();

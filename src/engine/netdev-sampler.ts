@@ -62,6 +62,7 @@ export class NetdevSampler implements Polled {
   readonly #txDropped = new KernelCounter();
   readonly #txErrors = new KernelCounter();
   readonly #rxErrors = new KernelCounter();
+  readonly #txTimeouts = new KernelCounter();
   readonly #qdiscDropped = new KernelCounter();
   readonly #qdiscMarked = new KernelCounter();
   readonly #lookIntervalUs: number;
@@ -96,6 +97,7 @@ export class NetdevSampler implements Polled {
     this.#txDropped.update(status.txDropped);
     this.#txErrors.update(status.txErrors);
     this.#rxErrors.update(status.rxErrors);
+    this.#txTimeouts.update(status.txTimeouts);
   }
 
   #schedule(dueAtUs: number, nowUs: number): void {
@@ -169,6 +171,7 @@ export class NetdevSampler implements Polled {
     row[sampleIndex.qdiscMarkedPackets] = knowsMarks ? this.#qdiscMarked.total : Number.NaN;
     row[sampleIndex.txErrors] = this.#txErrors.total;
     row[sampleIndex.rxErrors] = this.#rxErrors.total;
+    row[sampleIndex.txTimeouts] = this.#txTimeouts.total;
     row[sampleIndex.eventLoopLagUs] = lag.takeMaxUs();
     this.#lastAtUs = nowUs;
     // What was read while the interface went is not a measurement.

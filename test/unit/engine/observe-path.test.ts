@@ -62,6 +62,7 @@ describe('samples', () => {
       eventLoopLagUs: Number.NaN,
       // Only a driver of our own knows how transfers fail.
       ...Object.fromEntries(faultColumns.map((column) => [column, Number.NaN])),
+      txTimeouts: 0,
     });
   });
 
