@@ -101,6 +101,7 @@ export class DeviceSession implements MeasurementObserver {
   readonly #log: Log;
   readonly #changed = new Emitter<void>();
   readonly #event = new Emitter<SessionEvent>();
+  readonly #moreProbe = new Emitter<{ readonly index: number; readonly row: Float64Array }>();
   readonly #feeds = { samples: new TelemetryFeed('samples'), probes: new TelemetryFeed('probes') } as const;
   readonly #events: SessionEvent[] = [];
   readonly #problems = new Map<string, Problem>();
@@ -154,6 +155,10 @@ export class DeviceSession implements MeasurementObserver {
   }
   get onEvent(): Event<SessionEvent> {
     return this.#event.event;
+  }
+  /** What became of a probe of one of the further pings; the row is valid during the call only. */
+  get onMoreProbe(): Event<{ readonly index: number; readonly row: Float64Array }> {
+    return this.#moreProbe.event;
   }
   get events(): readonly SessionEvent[] {
     return this.#events;
@@ -444,6 +449,10 @@ export class DeviceSession implements MeasurementObserver {
     this.probes.push(row);
     this.#feeds.probes.push(row);
     this.#recorder?.writeRows('probes', row);
+  }
+
+  handleMoreProbe(index: number, row: Float64Array): void {
+    this.#moreProbe.emit({ index, row });
   }
 
   handleEvent(kind: SessionEvent['kind'], text: string, nowUs: number): void {

@@ -17,8 +17,7 @@ const hashRange = 2 ** 32;
 
 export interface TracedPacket {
   readonly index: number;
-  /** When it came: as fq_codel has read the clock. */
-  atUs: number;
+  readonly atUs: number;
   readonly length: number;
   readonly tos: number;
   readonly isIpv4: boolean;
@@ -52,7 +51,7 @@ export interface QdiscTrace {
 }
 
 /** A line of the kernel's trace that is one of our probes'. */
-const linePattern = / \[(\d+)\] .{5} +(\d+)\.(\d{6}): (enter|ask|leave|clock): \([^)]*\)(.*)$/;
+const linePattern = / (\d+)\.(\d{6}): (enter|ask|leave): \([^)]*\)(.*)$/;
 
 /** Reads the text of /sys/kernel/tracing/trace. */
 export function parseQdiscTrace(text: string): QdiscTrace {
@@ -61,28 +60,19 @@ export function parseQdiscTrace(text: string): QdiscTrace {
   const hashes = new Map<string, number>();
   /** By the address of its sk_buff, which is another's once it is gone. */
   const waiting = new Map<string, TracedPacket>();
-  /** What a processor is in the midst of, until it has read the clock: whose time that is. */
-  const readers = new Map<string, { atUs: number }>();
   let startUs: number | undefined;
-  let request = { atUs: 0 };
+  let askedAtUs = 0;
   for (const line of text.split('\n')) {
     const match = linePattern.exec(line);
     if (match === null) continue;
-    const [, processor = '', seconds = '', micros = '', kind, rest = ''] = match;
+    const [, seconds = '', micros = '', kind, rest = ''] = match;
     const value = (name: string): string => new RegExp(` ${name}=(\\S+)`).exec(rest)?.[1] ?? '';
     const timeUs = Number(seconds) * 1e6 + Number(micros);
     startUs ??= Math.floor(timeUs / alignmentUs) * alignmentUs;
     const atUs = timeUs - startUs;
     switch (kind) {
-      case 'clock': {
-        const reader = readers.get(processor);
-        if (reader !== undefined) reader.atUs = Number(value('ns')) / 1000 - startUs;
-        readers.delete(processor);
-        break;
-      }
       case 'ask':
-        request = { atUs };
-        readers.set(processor, request);
+        askedAtUs = atUs;
         break;
       case 'enter': {
         const packet: TracedPacket = {
@@ -98,11 +88,9 @@ export function parseQdiscTrace(text: string): QdiscTrace {
         packets.push(packet);
         waiting.set(value('skb'), packet);
         events.push({ kind: 'arrival', packet });
-        readers.set(processor, packet);
         break;
       }
       case 'leave': {
-        readers.delete(processor);
         const answer = waiting.get(value('skb'));
         waiting.delete(value('skb'));
         if (answer !== undefined) {
@@ -111,7 +99,7 @@ export function parseQdiscTrace(text: string): QdiscTrace {
           answer.fate = { leftAtUs: atUs, isMarked };
           hashes.set(answer.flow, Number(value('hash')));
         }
-        events.push({ kind: 'request', atUs: request.atUs, leftAtUs: atUs, answer });
+        events.push({ kind: 'request', atUs: askedAtUs, leftAtUs: atUs, answer });
         break;
       }
       case undefined:

@@ -3,15 +3,14 @@
 
 tracing=/sys/kernel/tracing
 
-# trace_fq_codel: probes at fq_codel's entrance and exit, with what a packet's headers say, and one that tells which time it
-# has read in between: the host may take the processor away at any moment.
+# trace_fq_codel: probes at fq_codel's entrance and exit, with what a packet's headers say. The clock is the one that
+# fq_codel reads.
 trace_fq_codel() {
   local header='type=+12(skb->data):x16 tos=+15(skb->data):u8 ports=+34(skb->data):x32'
   mountpoint -q $tracing || mount -t tracefs none $tracing
   {
     echo "p:enter fq_codel_enqueue skb=skb:x64 len=skb->len:u32 $header"
     echo 'p:ask fq_codel_dequeue'
-    echo 'r64:clock ktime_get ns=$retval:u64'
     echo 'r4:leave fq_codel_dequeue skb=$retval:x64 tos=+15($retval->data):u8 hash=$retval->hash:x32'
   } > $tracing/kprobe_events
   echo 32768 > $tracing/buffer_size_kb
