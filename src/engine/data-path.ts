@@ -578,8 +578,11 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
       done?.(undefined, nowUs);
       return;
     }
+    const { usbnet } = this.#netif;
     this.#netif.stop(nowUs, (outcome, atUs) => {
-      done(outcome.ok ? undefined : asFailure(outcome.error), atUs);
+      if (!outcome.ok) done(asFailure(outcome.error), atUs);
+      // A chip that does not go to rest is given back all the same.
+      else usbnet.unbind(atUs, (_unbound, laterUs) => done(undefined, laterUs));
     });
   }
 

@@ -236,6 +236,13 @@ class Ax88179Hooks implements DriverHooks {
     yield* writeRegister(ax88179Registers.medium, 2, medium & ~ax88179MediumBits.receive);
   }
 
+  /** Receiver, clocks and PHY off. */
+  *unbind(): Procedure<void> {
+    yield* writeRegister(ax88179Registers.rxControl, 2, 0);
+    yield* writeRegister(ax88179Registers.clock, 1, 0);
+    yield* writeRegister(ax88179Registers.phyPower, 2, 0);
+  }
+
   *linkReset(): Procedure<boolean> {
     if (!(yield* this.#restartReceiving())) return false;
     const usb = (yield* readRegister(ax88179Registers.usbLink, 1)) ?? 0;

@@ -125,6 +125,8 @@ export interface DriverHooks {
   /** False: there is no link, the interface can't be opened. */
   checkConnect?(): Procedure<boolean>;
   stop?(): Procedure<void>;
+  /** The device is going to be given back: the chip is put to rest. */
+  unbind?(): Procedure<void>;
   /** Sets up the link anew after {@link DriverHost.linkChange}. True: there is one, and the carrier comes up with it. */
   linkReset?(): Procedure<boolean>;
   setRxMode?(mode: RxMode): Procedure<void>;

@@ -204,6 +204,13 @@ export class Usbnet implements TransportHandler {
     });
   }
 
+  /** Puts the device to rest, once the interface is down and before the device is given back. */
+  unbind(nowUs: number, done: (outcome: Outcome, nowUs: number) => void): void {
+    const { driver, unplugged } = this.#state;
+    if (driver.unbind === undefined || unplugged) done({ ok: true, value: undefined }, nowUs);
+    else this.#runner.start(driver.unbind(), nowUs, done);
+  }
+
   *#drain(): Procedure<void> {
     const state = this.#state;
     const { driver } = state;

@@ -199,3 +199,18 @@ describe.each(cases)('$name', ({ device, driver, chip, speedMbit, rxUrbSizeBytes
     expect(driven.netif.usbnet.rxTransfersInflight + driven.netif.usbnet.txTransfersInflight).toBe(0);
   });
 });
+
+test('an AX88179 that was put to rest has no link, and opening sets it up from the start', () => {
+  const driven = new DrivenDevice(fast('adapter-2500mbit'));
+  open(driven);
+  close(driven);
+  let unbound = false;
+  driven.netif.usbnet.unbind(driven.clock.nowUs(), ({ ok }) => {
+    unbound = ok;
+  });
+  driven.runWhile(() => !unbound, 1_000_000);
+  expect(unbound).toBe(true);
+  open(driven);
+  expectCleanExchange(driven);
+  close(driven);
+});

@@ -217,6 +217,12 @@ describe('opening and closing', () => {
     expect(steps).toEqual([phyStatus, ...resetSteps]);
   });
 
+  test('given back: receiver, clocks and PHY off', () => {
+    const { hooks } = startDriver(bind(), answers());
+    const { steps } = converse(hooks.unbind?.() as Procedure<void>, answers());
+    expect(steps).toEqual(['40 01 000b 0002 : 00 00', '40 01 0033 0001 : 00', '40 01 0026 0002 : 00 00']);
+  });
+
   test('closing stops the receiver', () => {
     const { hooks } = startDriver(bind(), answers());
     const { steps } = converse(hooks.stop?.() as Procedure<void>, answers({ [medium]: { hex: '3b 01' } }));
