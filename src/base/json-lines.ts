@@ -41,7 +41,8 @@ function keyOf(path: readonly PropertyKey[]): string {
 
 const literals = ['true', 'false', 'null'] as const;
 const numberPattern = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
-const stringPattern = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
+/** JSON.parse has the last word on what is in it; no string goes over lines. */
+const stringPattern = /"(?:[^"\\\n\r\t]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
 /** Documents for people are not nested deeper; the scanner calls itself for each level. */
 const deepest = 200;
 

@@ -24,8 +24,7 @@ export type ScenarioSummary = z.infer<typeof scenarioSummarySchema>;
  * - `preparing`: the device is not measured yet; `running`; `ending`: the last probes are waited for
  * - `done`: to the end of the plan; `stopped`: before it, on request or at its cap of data; `failed`
  */
-export const experimentStateSchema = z.enum(['preparing', 'running', 'ending', 'done', 'stopped', 'failed']);
-export type ExperimentState = z.infer<typeof experimentStateSchema>;
+const experimentStateSchema = z.enum(['preparing', 'running', 'ending', 'done', 'stopped', 'failed']);
 
 /** What one arm showed under load of one direction, all its segments taken together. */
 export const armResultSchema = z.object({
@@ -41,10 +40,23 @@ export const armResultSchema = z.object({
 });
 export type ArmResult = z.infer<typeof armResultSchema>;
 
+/** What one arm is worth on scales that others use too, with the thresholds and the method. */
+export const armScoreSchema = z.object({
+  arm: z.string(),
+  /** Bufferbloat, A+ to F; null: something for it was not measured. */
+  grade: z.string().nullable(),
+  gradeMethod: z.string(),
+  meanIncreaseUs: z.number().nullable(),
+  roundTripsPerMinute: z.number().nullable(),
+  rating: z.string().nullable(),
+  confidence: z.string().nullable(),
+  roundTripsPerMinuteMethod: z.string(),
+});
+
 /** What an experiment came to. */
 export const experimentVerdictSchema = z.object({
-  /** False: "not enough data", and the sentence says what would be enough. */
-  conclusive: z.boolean(),
+  /** With `not enough data` the sentence says what would be enough. */
+  kind: z.enum(['improved', 'worsened', 'no difference', 'not enough data']),
   /** One sentence with numbers. */
   sentence: z.string(),
   /** What limits the numbers, one sentence each. */
@@ -52,6 +64,7 @@ export const experimentVerdictSchema = z.object({
   calibration: z.string().optional(),
   /** The scenario's own criteria. */
   criteria: z.array(z.object({ text: z.string(), passed: z.boolean() })),
+  scores: z.array(armScoreSchema),
   /** Idle first, then the arms in the scenario's order. */
   arms: z.array(armResultSchema),
 });

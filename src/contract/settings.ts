@@ -77,8 +77,14 @@ export const pingSettingsSchema = z.object({
   payloadBytes: z.number().int().min(0).max(1400),
   /** An answer that takes longer is counted as lost. */
   timeoutMs: z.number().int().min(100).max(60_000),
+  /** IPv4 address; absent: the session's target. */
+  target: z.string().optional(),
 });
 export type PingSettings = z.infer<typeof pingSettingsSchema>;
+
+/** One more ping beside the one that the telemetry is about; it runs while that one does. */
+const morePingSchema = pingSettingsSchema.omit({ enabled: true });
+export type MorePing = z.infer<typeof morePingSchema>;
 
 /** How the interface gets its address. */
 export const addressSettingsSchema = z.discriminatedUnion('mode', [
@@ -101,6 +107,7 @@ export const sessionSettingsSchema = z.object({
   /** Absent: none. */
   download: downloadSettingsSchema.optional(),
   ping: pingSettingsSchema,
+  morePings: z.array(morePingSchema).max(8).optional(),
   address: addressSettingsSchema,
   /** IPv4 address that ping and load go to; without one: the gateway. */
   target: z.string().optional(),

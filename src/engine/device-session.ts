@@ -101,6 +101,7 @@ export class DeviceSession implements MeasurementObserver {
   readonly #log: Log;
   readonly #changed = new Emitter<void>();
   readonly #event = new Emitter<SessionEvent>();
+  readonly #moreProbe = new Emitter<{ readonly index: number; readonly row: Float64Array }>();
   readonly #feeds = { samples: new TelemetryFeed('samples'), probes: new TelemetryFeed('probes') } as const;
   readonly #events: SessionEvent[] = [];
   readonly #problems = new Map<string, Problem>();
@@ -120,6 +121,7 @@ export class DeviceSession implements MeasurementObserver {
   #loop: SessionLoop | undefined;
   #path: MeasurementPath | undefined;
   #startUs = 0;
+  #scenario: string | undefined;
   #experiment: Experiment | undefined;
   /** Ends {@link run} if no experiment does. */
   #endRun: (() => void) | undefined;
@@ -153,6 +155,10 @@ export class DeviceSession implements MeasurementObserver {
   }
   get onEvent(): Event<SessionEvent> {
     return this.#event.event;
+  }
+  /** What became of a probe of one of the further pings; the row is valid during the call only. */
+  get onMoreProbe(): Event<{ readonly index: number; readonly row: Float64Array }> {
+    return this.#moreProbe.event;
   }
   get events(): readonly SessionEvent[] {
     return this.#events;
@@ -194,6 +200,7 @@ export class DeviceSession implements MeasurementObserver {
       settings: this.#settings,
       facts: [...this.#facts],
       problems: [...this.#problems.values()],
+      ...(this.#scenario === undefined ? {} : { experiment: this.#scenario }),
       ...(status !== undefined && fileName !== undefined
         ? { recording: { id: fileName, fileName, state: status.state, sizeBytes: status.sizeBytes } }
         : {}),
@@ -286,6 +293,12 @@ export class DeviceSession implements MeasurementObserver {
     opened.loop.run((nowUs) => path.configure(changes, nowUs));
     this.#settings = path.settings;
     this.#recorder?.writeSettings(this.#settings, this.#timeUs);
+    this.#change();
+  }
+
+  /** Says that the session is taken through a scenario, from when on the topic `experiment` tells of it. */
+  announceExperiment(scenario: string): void {
+    this.#scenario = scenario;
     this.#change();
   }
 
@@ -436,6 +449,10 @@ export class DeviceSession implements MeasurementObserver {
     this.probes.push(row);
     this.#feeds.probes.push(row);
     this.#recorder?.writeRows('probes', row);
+  }
+
+  handleMoreProbe(index: number, row: Float64Array): void {
+    this.#moreProbe.emit({ index, row });
   }
 
   handleEvent(kind: SessionEvent['kind'], text: string, nowUs: number): void {

@@ -21,7 +21,7 @@ import type { OpenDevice } from './opened-device.ts';
 import type { RemoteServer, RemoteSource } from './remote-source.ts';
 import { scenarioOf, summaryOfScenario } from './scenario-summary.ts';
 import { SegmentPrograms } from './segment-programs.ts';
-import { pingOfScenario } from './segment-settings.ts';
+import { morePingsOfScenario, pingOfScenario } from './segment-settings.ts';
 import type { Archive } from './session-recorder.ts';
 import { unsupportedDevice } from './usb-source.ts';
 
@@ -260,6 +260,7 @@ export class Engine implements EngineApi {
       bql: { ...rest.settings.bql, enabled: scenario.arms[0]?.bql.enabled ?? true },
       load: { ...rest.settings.load, enabled: false },
       ping: pingOfScenario(scenario, rest.settings.ping),
+      morePings: morePingsOfScenario(scenario, rest.settings.ping),
     };
     const session = await this.startSession({ ...rest, settings });
     const runner = new ExperimentRunner({
@@ -269,6 +270,7 @@ export class Engine implements EngineApi {
       programs: settings.tap === undefined ? undefined : new SegmentPrograms(startLineProgram, scenario),
     });
     this.#experiments.set(session.id, runner);
+    session.announceExperiment(scenario.name);
     runner.finished.catch(() => undefined).finally(() => void session.stop());
     return runner;
   }

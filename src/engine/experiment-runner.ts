@@ -1,3 +1,4 @@
+import { cpus } from 'node:os';
 import type { Dispose } from '../base/emitter.ts';
 import { Emitter, type Event } from '../base/emitter.ts';
 import { AppError } from '../base/errors.ts';
@@ -11,6 +12,7 @@ import { type ExperimentOutcome, outcomeOf } from './experiment-outcome.ts';
 import { segmentRun, type SegmentRun } from './experiment-segments.ts';
 import { PhaseCollector } from './phase-statistics.ts';
 import type { SegmentPrograms } from './segment-programs.ts';
+import type { MeasurementQuality } from '../statistics/validity.ts';
 import { verdictOf } from './verdict-words.ts';
 
 /** From opening to measuring: a modem may need long for its address, but not for ever. */
@@ -56,6 +58,7 @@ export class ExperimentRunner {
   #isStopped = false;
   /** Ends {@link #ready} early. */
   #stopWaiting: () => void = () => {};
+  #processors = { idle: 0, total: 0 };
   #verdict: ExperimentStatus['verdict'];
   #finished: Promise<FinishedExperiment> | undefined;
 
@@ -140,6 +143,7 @@ export class ExperimentRunner {
       this.#keep();
       if (await this.#ready()) {
         await programs?.prepare(session, (note) => this.#note(note));
+        this.#processors = processorTimes();
         this.#change('running');
         if (!this.#hasStopped()) await this.#carryOut();
         this.#change('ending');
@@ -179,6 +183,7 @@ export class ExperimentRunner {
       session.subscribe('probes', 0, ({ values }) =>
         eachRow(probeColumns.length, values, (row) => this.#collector.addProbe(row)),
       ),
+      session.onMoreProbe(({ index, row }) => this.#collector.addMoreProbe(index, row)),
       session.onChange(() => {
         if (session.snapshot.state === 'lost') this.#wasLost = true;
       }),
@@ -272,11 +277,19 @@ export class ExperimentRunner {
     const { session, scenario } = this.#options;
     const complete = this.#runs.length === this.#plan.length && !this.#isStopped;
     const state = complete ? 'done' : session.error === undefined ? 'stopped' : 'failed';
-    const outcome = outcomeOf(scenario, this.#runs, this.#collector);
-    this.#verdict = verdictOf(scenario, outcome, this.#runs, this.#collector);
+    const outcome = outcomeOf(scenario, this.#runs, this.#collector, this.#quality());
+    this.#verdict = verdictOf(outcome, this.#runs, this.#collector);
     this.#change(state);
     this.#keep(outcome);
     return { state, outcome, notes: [...this.#notes], dataBytes: Math.round(this.#data.bytes) };
+  }
+
+  /** How busy the machine was, all processors together, from the first segment on. */
+  #quality(): MeasurementQuality {
+    const now = processorTimes();
+    const total = now.total - this.#processors.total;
+    if (total <= 0 || this.#segment === 0) return {};
+    return { cpuBusyShare: 1 - (now.idle - this.#processors.idle) / total };
   }
 
   // ---- the recording ----
@@ -302,10 +315,29 @@ export class ExperimentRunner {
     const { name, arm, pair, direction, by, settleUs, tailUs } = phase;
     const number = String(this.#runs.length).padStart(5, '0');
     this.#options.session.keep(`experiment.segment.${number}`, {
-      ...{ name, arm, pair, direction, load: by, startUs, endUs, settleUs, tailUs },
+      name,
+      arm,
+      pair,
+      direction,
+      load: by,
+      startUs,
+      endUs,
+      settleUs,
+      tailUs,
       ...rest,
     });
   }
+}
+
+/** Milliseconds that the processors have had, and have done nothing in. */
+function processorTimes(): { readonly idle: number; readonly total: number } {
+  let idle = 0;
+  let total = 0;
+  for (const { times } of cpus()) {
+    idle += times.idle;
+    total += times.user + times.nice + times.sys + times.idle + times.irq;
+  }
+  return { idle, total };
 }
 
 function notReady(session: DeviceSession): AppError {

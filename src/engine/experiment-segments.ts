@@ -1,6 +1,12 @@
 import { type ExperimentPhase, loadNotes, type SegmentLoad } from '../probes/experiment.ts';
 import type { Direction } from '../probes/scenario.ts';
-import type { PhaseCollector, PhaseStatistics, Stretch } from './phase-statistics.ts';
+import type {
+  MoreProbeStatistics,
+  PacketRates,
+  PhaseCollector,
+  PhaseStatistics,
+  Stretch,
+} from './phase-statistics.ts';
 
 /** What a stock iperf3 said of a segment at its end; null where it did not. */
 export interface IperfSummary {
@@ -53,8 +59,13 @@ export interface ExperimentSegment extends PhaseStatistics {
   readonly toUs: number;
   /** There was always something to send; it says little of a queue if not. */
   readonly loadReachedLimit: boolean;
+  /** What the load carried: the rates without the headers of Ethernet, IP, and UDP or TCP. */
+  readonly payloadUpBitsPerSecond: number | null;
+  readonly payloadDownBitsPerSecond: number | null;
   readonly counts: boolean;
   readonly notes: readonly string[];
+  /** What the scenario's further icmp probes measured, in their order. */
+  readonly moreProbes: readonly MoreProbeStatistics[];
   readonly iperf3?: IperfSummary;
   readonly irtt?: IrttSummary;
 }
@@ -103,11 +114,33 @@ export function segmentOf(run: SegmentRun, collector: PhaseCollector): Experimen
     load: by,
     ...counted,
     loadReachedLimit: reachedLimit(run, collector, counted),
+    ...payloadRates(by, collector.packetRates(counted)),
     counts: run.counts,
     notes: run.notes,
+    moreProbes: collector.moreProbes(counted),
     ...collector.statistics(counted),
     ...(run.iperf3 === undefined ? {} : { iperf3: run.iperf3 }),
     ...(run.irtt === undefined ? {} : { irtt: run.irtt }),
+  };
+}
+
+/** Ethernet and IPv4, with UDP or with TCP and its timestamps. */
+const headerBytes = {
+  none: 14 + 20 + 8,
+  udp: 14 + 20 + 8,
+  'iperf3-udp': 14 + 20 + 8,
+  'iperf3-tcp': 14 + 20 + 32,
+};
+
+function payloadRates(
+  by: SegmentLoad,
+  rates: PacketRates,
+): Pick<ExperimentSegment, 'payloadUpBitsPerSecond' | 'payloadDownBitsPerSecond'> {
+  const payload = (bits: number | null, packets: number | null): number | null =>
+    bits === null || packets === null ? null : Math.max(0, bits - packets * headerBytes[by] * 8);
+  return {
+    payloadUpBitsPerSecond: payload(rates.txBitsPerSecond, rates.txPacketsPerSecond),
+    payloadDownBitsPerSecond: payload(rates.rxBitsPerSecond, rates.rxPacketsPerSecond),
   };
 }
 

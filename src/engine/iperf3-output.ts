@@ -1,3 +1,4 @@
+import type { Direction } from '../probes/scenario.ts';
 import type { IperfSummary } from './experiment-segments.ts';
 
 export interface IperfReport {
@@ -12,11 +13,12 @@ type Json = Readonly<Record<string, unknown>>;
 /**
  * What iperf3 wrote: one JSON document (`-J`), or one JSON object a line (`--json-stream`, from 3.17 on).
  * @param text all of it, or as far as it got
+ * @param direction that it was told to send in
  */
-export function readIperf(text: string): IperfReport {
+export function readIperf(text: string, direction: Direction): IperfReport {
   const whole = objectOf(text);
   if (whole !== undefined && whole['event'] === undefined) {
-    return { summary: summaryOf(child(whole, 'end')), error: wordsOf(whole['error']) };
+    return { summary: summaryOf(child(whole, 'end'), direction), error: wordsOf(whole['error']) };
   }
   let end: Json | undefined;
   let error: string | undefined;
@@ -25,7 +27,7 @@ export function readIperf(text: string): IperfReport {
     if (event?.['event'] === 'end') end = child(event, 'data');
     if (event?.['event'] === 'error') error = wordsOf(event['data']);
   }
-  return { summary: summaryOf(end), error };
+  return { summary: summaryOf(end, direction), error };
 }
 
 function objectOf(text: string): Json | undefined {
@@ -52,7 +54,7 @@ function numberOf(value: Json | undefined, name: string): number | null {
 }
 
 /** The receiving end's figure where there is one: what was sent need not have arrived. */
-function summaryOf(end: Json | undefined): IperfSummary | undefined {
+function summaryOf(end: Json | undefined, direction: Direction): IperfSummary | undefined {
   if (end === undefined) return undefined;
   const received = child(end, 'sum_received');
   const sent = child(end, 'sum_sent');
@@ -61,8 +63,7 @@ function summaryOf(end: Json | undefined): IperfSummary | undefined {
   const reverse = child(end, 'sum_received_bidir_reverse') ?? child(end, 'sum_bidir_reverse');
   if (sum === undefined && reverse === undefined) return undefined;
   const rate = numberOf(sum, 'bits_per_second');
-  // With -R what counts as the sender is the far end.
-  const isReverse = reverse === undefined && sent?.['sender'] === false;
+  const isReverse = direction === 'down';
   return {
     upBitsPerSecond: isReverse ? null : rate,
     downBitsPerSecond: isReverse ? rate : numberOf(reverse, 'bits_per_second'),

@@ -5,6 +5,9 @@ import type { Log } from '../base/log.ts';
 import type { Device } from '../contract/device.ts';
 import type { Problem } from '../contract/problem.ts';
 import { formatUsbId } from '../minidrivers/described-device.ts';
+import { type DeviceRule, findRule } from '../minidrivers/device-rule.ts';
+import { asixRules } from '../minidrivers/rules/asix-rules.ts';
+import { ax88179Rules } from '../minidrivers/rules/ax88179-rules.ts';
 import {
   formatUsbipServer,
   parseUsbipDeviceId,
@@ -243,11 +246,24 @@ function tellsNothing(device: UsbBusDevice): boolean {
 }
 
 function mayBeNetwork(device: UsbBusDevice): boolean {
-  return tellsNothing(device) ? openClasses.has(device.descriptor.deviceClass) : looksLikeNetwork(device);
+  return tellsNothing(device)
+    ? openClasses.has(device.descriptor.deviceClass)
+    : looksLikeNetwork(device) || guessDriver(device) !== undefined;
 }
 
-/** The driver that a device will have, as far as class triples tell; the rest is seen when it is opened. */
+/** Chips that are known by their ids, and say of themselves only that they are of their vendor's own kind. */
+const chipRules: readonly (readonly [MinidriverName, readonly DeviceRule[]])[] = [
+  ['ax88179_178a', ax88179Rules],
+  ['asix', asixRules],
+];
+
+/** The driver that a device will have, as far as ids and class triples tell; the rest is seen when it is opened. */
 function guessDriver(device: UsbBusDevice): MinidriverName | undefined {
+  const id = formatUsbId(device.vendorId, device.productId);
+  const [altSetting] = device.configurations[0]?.interfaces[0]?.altSettings ?? [];
+  for (const [name, rules] of chipRules) {
+    if (altSetting !== undefined && findRule(rules, id, altSetting) !== undefined) return name;
+  }
   const subclasses = device.configurations.flatMap(({ interfaces }) =>
     interfaces.flatMap(({ altSettings }) =>
       altSettings

@@ -11,7 +11,9 @@ import { readIrtt } from './irtt-output.ts';
 const versionLimitMs = 3000;
 const connectLimitMs = 2000;
 const priorityTos = 0x10;
-/** What the Linux kernel gives a TCP segment of iperf3's. */
+/** Beyond its segment, of a program that we did not end. */
+const graceSeconds = 3;
+/** Of what one program writes in a segment. */
 const bytesKept = 8_000_000;
 
 /** What the programs of a segment have to say at its end. */
@@ -98,9 +100,13 @@ export class SegmentPrograms {
     if (load === undefined || this.#missing.has('iperf3')) return;
     const tap = this.#session?.snapshot.settings.tap;
     this.#run('iperf3', phase, [
-      ...['-c', target, '-p', String(load.port), '-t', String(secondsOf(phase))],
-      ...(this.#streams ? ['--json-stream'] : ['-J']),
-      ...['--connect-timeout', String(connectLimitMs)],
+      `--client=${target}`,
+      `--port=${load.port}`,
+      // What counts is the same for both: whole seconds.
+      `--omit=${Math.floor(phase.settleUs / 1e6)}`,
+      `--time=${secondsOf(phase)}`,
+      `--connect-timeout=${connectLimitMs}`,
+      this.#streams ? '--json-stream' : '--json',
       ...(tap === undefined ? [] : ['--bind-dev', tap]),
       ...iperfLoad(phase, load),
     ]);
@@ -111,21 +117,34 @@ export class SegmentPrograms {
     const seconds = (phase.durationUs - phase.tailUs - phase.settleUs) / 1e6;
     this.#run('irtt', phase, [
       'client',
-      ...['-i', `${probe.intervalMs}ms`, '-d', `${Math.round(seconds * 1000)}ms`],
-      ...['-l', String(probe.payloadBytes), `--dscp=0x${(probe.priority ? priorityTos : 0).toString(16)}`],
-      // Never longer than the segment's tail.
-      ...['--timeouts=500ms,1s', '--wait=3x1s', '-Q', '-o', '-', probe.target ?? target],
+      '-i',
+      `${probe.intervalMs}ms`,
+      '-d',
+      `${Math.round(seconds * 1000)}ms`,
+      '-l',
+      String(probe.payloadBytes),
+      `--dscp=0x${(probe.priority ? priorityTos : 0).toString(16)}`,
+      // To be found, and to end, within the segment's tail.
+      '--timeouts=500ms,1s',
+      '--wait=1s',
+      // Nothing on standard output but the document.
+      '-Q',
+      '-o',
+      '-',
+      probe.target ?? target,
     ]);
   }
 
   #run(name: Running['name'], phase: ExperimentPhase, programArguments: readonly string[]): void {
     const lines: string[] = [];
+    const limit = String(Math.ceil(phase.durationUs / 1e6) + graceSeconds);
     const running: Running = {
       name,
       lines,
       bytes: 0,
       ended: undefined,
-      program: this.#start(name, programArguments, {
+      // The host ends it if we can't any more.
+      program: this.#start('timeout', ['--signal=KILL', limit, name, ...programArguments], {
         handleLine: (line) => {
           running.bytes += line.length;
           if (running.bytes > bytesKept) return;
@@ -157,7 +176,7 @@ export class SegmentPrograms {
         if (running.name === 'iperf3') loadFailed = true;
       }
       if (running.name === 'iperf3') {
-        const report: IperfReport = readIperf(text);
+        const report: IperfReport = readIperf(text, phase.direction);
         iperf3 = report.summary;
         const problem = report.error ?? (report.summary === undefined ? running.ended?.lastError : undefined);
         if (problem !== undefined && problem !== '') {
@@ -192,8 +211,9 @@ export class SegmentPrograms {
   }
 }
 
+/** Of sending, without what is omitted. */
 function secondsOf(phase: ExperimentPhase): number {
-  return Math.max(1, Math.round((phase.durationUs - phase.tailUs) / 1e6));
+  return Math.max(1, Math.round((phase.durationUs - phase.tailUs) / 1e6) - Math.floor(phase.settleUs / 1e6));
 }
 
 function iperfLoad(phase: ExperimentPhase, load: ScenarioLoad): readonly string[] {

@@ -3,7 +3,9 @@ import {
   type DownloadSettings,
   type LiveSettings,
   type LoadSettings,
+  type MorePing,
   type PingSettings,
+  type QdiscSettings,
   type SessionSettings,
 } from '../contract/settings.ts';
 import type { ExperimentPhase, SegmentLoad } from '../probes/experiment.ts';
@@ -32,8 +34,33 @@ export function settingsOfSegment(
     .filter(([name, value]) => value !== now.bql[name]);
   return {
     bql: { enabled: bql.enabled, ...Object.fromEntries(limits) },
+    ...qdiscOf(phase, base.qdisc, now.qdisc),
     load: upload(phase, base.load, by),
     download: download(phase, base.download ?? defaultDownloadSettings, by),
+  };
+}
+
+/** A change makes a new qdisc and drops what waits in the old one, so only what differs is one. */
+function qdiscOf(
+  phase: ExperimentPhase,
+  base: QdiscSettings,
+  now: QdiscSettings,
+): Pick<LiveSettings, 'qdisc'> {
+  const { qdisc } = phase.settings;
+  const wanted = changedQdisc(base, qdisc);
+  return JSON.stringify(wanted) === JSON.stringify(now) ? {} : { qdisc: wanted };
+}
+
+function changedQdisc(base: QdiscSettings, qdisc: ExperimentPhase['settings']['qdisc']): QdiscSettings {
+  if (qdisc === undefined) return base;
+  return {
+    kind: qdisc.kind,
+    targetUs: qdisc.targetUs ?? base.targetUs,
+    intervalUs: qdisc.intervalUs ?? base.intervalUs,
+    limitPackets: qdisc.limitPackets ?? base.limitPackets,
+    flows: qdisc.flows ?? base.flows,
+    quantumBytes: qdisc.quantumBytes ?? base.quantumBytes,
+    ecn: qdisc.ecn ?? base.ecn,
   };
 }
 
@@ -56,10 +83,33 @@ function download(
   return { enabled, rateBitsPerSecond: load.downRateBitsPerSecond, payloadBytes: load.payloadBytes };
 }
 
+/** The further ones of its icmp probes. */
+export function morePingsOfScenario({ probes }: Pick<Scenario, 'probes'>, base: PingSettings): MorePing[] {
+  const { timeoutMs } = base;
+  return probes
+    .filter(({ kind }) => kind === 'icmp')
+    .slice(1)
+    .map(({ intervalMs, payloadBytes, priority, target }) => ({
+      intervalMs,
+      payloadBytes,
+      tos: priority ? priorityTos : 0,
+      timeoutMs,
+      ...(target === undefined ? {} : { target }),
+    }));
+}
+
 /** The ping that a scenario's results are about: the first of its icmp probes. */
 export function pingOfScenario({ probes }: Pick<Scenario, 'probes'>, base: PingSettings): PingSettings {
   const probe = probes.find(({ kind }) => kind === 'icmp');
   if (probe === undefined) return { ...base, enabled: true };
-  const { intervalMs, payloadBytes, priority } = probe;
-  return { ...base, enabled: true, intervalMs, payloadBytes, tos: priority ? priorityTos : 0 };
+  const { intervalMs, payloadBytes, priority, target } = probe;
+  const tos = priority ? priorityTos : 0;
+  return {
+    ...base,
+    enabled: true,
+    intervalMs,
+    payloadBytes,
+    tos,
+    ...(target === undefined ? {} : { target }),
+  };
 }

@@ -1,22 +1,33 @@
 import type { ArmResult, ExperimentVerdict } from '../contract/experiment.ts';
 import { percentileOfSorted } from '../base/percentile.ts';
-import type { Scenario } from '../probes/scenario.ts';
+import { gradeMethod } from '../statistics/bufferbloat-grade.ts';
+import { rpmMethod } from '../statistics/rpm.ts';
 import type { ExperimentOutcome } from './experiment-outcome.ts';
 import { countedOf, type SegmentRun } from './experiment-segments.ts';
 import type { PhaseCollector } from './phase-statistics.ts';
 
 /** What an experiment came to, as the contract shows it. */
 export function verdictOf(
-  scenario: Scenario,
   outcome: ExperimentOutcome,
   runs: readonly SegmentRun[],
   collector: PhaseCollector,
 ): ExperimentVerdict {
+  const { verdict, notes, scores, calibration } = outcome.analysis;
   return {
-    conclusive: false,
-    sentence: 'Not enough data.',
-    warnings: [],
-    ...(scenario.calibration === undefined ? {} : { calibration: scenario.calibration }),
+    kind: verdict.kind,
+    sentence: verdict.sentence,
+    warnings: notes.map(({ text }) => text),
+    ...(calibration === null ? {} : { calibration }),
+    scores: scores.map(({ arm, grade, responsiveness }) => ({
+      arm,
+      grade: grade?.grade ?? null,
+      gradeMethod,
+      meanIncreaseUs: grade?.meanIncreaseUs ?? null,
+      roundTripsPerMinute: responsiveness?.roundTripsPerMinute ?? null,
+      rating: responsiveness?.rating ?? null,
+      confidence: responsiveness?.confidence ?? null,
+      roundTripsPerMinuteMethod: rpmMethod,
+    })),
     criteria: outcome.criteria.map(({ text, passed }) => ({ text, passed })),
     arms: armResults(outcome, runs, collector),
   };

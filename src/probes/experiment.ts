@@ -92,6 +92,8 @@ function segmentOf(
   // iperf3 knows whole seconds only.
   const seconds = byProgram ? Math.ceil(phase.seconds) : phase.seconds;
   const settleSeconds = phase.settleSeconds ?? scenario.settleSeconds;
+  const most = Math.min(settleSeconds, seconds / 2);
+  const settle = byProgram ? Math.ceil(most) : most;
   const tailUs = hasPrograms ? programTailUs : 0;
   return {
     name,
@@ -103,7 +105,7 @@ function segmentOf(
     settings: { bql: arm.bql, qdisc: arm.qdisc, load },
     by,
     durationUs: seconds * secondUs + tailUs,
-    settleUs: Math.min(settleSeconds, seconds / 2) * secondUs,
+    settleUs: settle * secondUs,
     tailUs,
   };
 }

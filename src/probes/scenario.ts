@@ -31,9 +31,19 @@ const bqlSchema = z.strictObject({
   holdTimeMs: z.number().int().min(0).max(60_000).optional(),
 });
 
-const qdiscSchema = z.strictObject({
-  kind: z.enum(['pfifo_fast']).describe('The queueing discipline above the driver.'),
-});
+const qdiscSchema = z
+  .strictObject({
+    kind: z.enum(['pfifo_fast', 'fq_codel', 'pfifo']),
+    targetUs: z.number().int().min(0).max(10_000_000).optional(),
+    intervalUs: z.number().int().min(1).max(60_000_000).optional(),
+    limitPackets: z.number().int().min(1).max(10_240).optional(),
+    flows: z.number().int().min(1).max(65_536).optional(),
+    quantumBytes: z.number().int().min(1).max(1_048_576).optional(),
+    ecn: z.boolean().optional(),
+  })
+  .describe(
+    'The queueing discipline above the driver; all but kind are fq_codel’s. What is left out is as in Linux.',
+  );
 
 const armSchema = z.strictObject({
   name: z.string().min(1).max(60).describe('As it is called in results: "BQL off".'),
@@ -101,7 +111,6 @@ const probeSchema = z.strictObject({
     .describe('True: TOS 0x10, pfifo_fast’s first band. False: best effort, among the load.'),
   target: z.ipv4().optional().describe('Instead of the session’s target.'),
 });
-export type ScenarioProbe = z.infer<typeof probeSchema>;
 
 /** What pass criteria speak of; the unit is in the name. */
 export const metrics = [

@@ -73,6 +73,8 @@ export interface DriverBinding {
   readonly macAddress: Uint8Array | undefined;
   /** `dev->hard_mtu`: the most bytes of one transmit transfer, as far as the queue length is reckoned from it. */
   readonly hardMtuBytes: number;
+  /** `hard_header_len`: what a transfer carries beside the MTU's bytes; undefined: what hard_mtu has more than the MTU. */
+  readonly hardHeaderBytes?: number | undefined;
   /** `dev->rx_urb_size`; undefined: as hard_mtu, and following it. */
   readonly rxUrbSizeBytes: number | undefined;
   /** MTU to start with, and the largest that can be set. */

@@ -182,3 +182,19 @@ describe('an endpoint that sticks', () => {
     60_000,
   );
 });
+
+describe('no stall, and so nothing is done about it', () => {
+  test.each(catalogue)('$name: a link that is down for a minute', (personality) => {
+    const clock = new VirtualClock(0);
+    const reports: string[] = [];
+    const ladder = new RecoveryLadder(({ kind }) => reports.push(kind));
+    const device = new DrivenDevice(slowed(personality), clock, 9, 500_000, ladder);
+    expect(device.works(workLimitUs)).toBe(true);
+    device.sim.dropCarrier(clock.nowUs());
+    clock.runUntil(clock.nowUs() + 60_000_000);
+    device.sim.raiseCarrier(clock.nowUs());
+    expect(device.works(workLimitUs)).toBe(true);
+    expect(reports).toEqual([]);
+    device.giveBack();
+  });
+});

@@ -1,4 +1,4 @@
-import { formatBitRate, formatBytes, formatDuration, formatElapsed } from '../../base/units.ts';
+import { formatBitRate, formatBytes, formatCount, formatDuration, formatElapsed } from '../../base/units.ts';
 import type { ExperimentStatus, ExperimentVerdict } from '../../contract/experiment.ts';
 import type { ExperimentOutcome } from '../../engine/experiment-outcome.ts';
 import type { PhaseStatistics } from '../../engine/phase-statistics.ts';
@@ -45,9 +45,30 @@ export function phaseTable(phases: readonly (PhaseStatistics & { readonly name: 
 export function verdictLines(verdict: ExperimentVerdict): readonly string[] {
   return [
     verdict.sentence,
+    ...scoreLines(verdict),
     ...verdict.criteria.map(({ text, passed }) => `${passed ? 'met' : 'NOT MET'}: ${text}`),
     ...verdict.warnings.map((warning) => `Note: ${warning}`),
     ...(verdict.calibration === undefined ? [] : [`Calibration: ${verdict.calibration}`]),
+  ];
+}
+
+/** Grades and round trips per minute, and by which thresholds. */
+function scoreLines({ scores }: ExperimentVerdict): readonly string[] {
+  const graded = scores.filter(
+    ({ grade, roundTripsPerMinute }) => grade !== null || roundTripsPerMinute !== null,
+  );
+  const [first] = graded;
+  if (first === undefined) return [];
+  return [
+    ...graded.map(({ arm, grade, meanIncreaseUs, roundTripsPerMinute, rating, confidence }) => {
+      const bloat =
+        grade === null
+          ? 'no grade'
+          : `bufferbloat grade ${grade} (${formatDuration(meanIncreaseUs ?? Number.NaN)} more)`;
+      return `${arm}: ${bloat}, ${formatCount(roundTripsPerMinute ?? Number.NaN)} round trips per minute (${rating ?? 'not rated'}, confidence ${confidence ?? 'none'})`;
+    }),
+    `Grade: ${first.gradeMethod}`,
+    `Round trips per minute: ${first.roundTripsPerMinuteMethod}`,
   ];
 }
 

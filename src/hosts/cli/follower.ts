@@ -80,7 +80,7 @@ export class Follower {
   /** What was measured in segments that nobody else reduces. */
   outcomeOf(runs: readonly SessionPhase[]): ExperimentOutcome {
     return outcomeOf(
-      { pass: [] },
+      { pass: [], arms: [], probes: [] },
       runs.map((run) => segmentRun(run, [])),
       this.#collector,
     );
@@ -115,7 +115,8 @@ export class Follower {
     if (idle !== null || segments.length > 0) this.#output.line(outcomeTable(outcome));
     if (verdict !== undefined) for (const line of verdictLines(verdict)) this.#output.line(line);
     for (const note of notes) this.#output.note(`note: ${note}`);
-    if (ended.recording !== undefined) {
+    // A file that could not even be made has no size.
+    if (ended.recording !== undefined && ended.recording.sizeBytes > 0) {
       this.#output.note(`recorded in ${this.#session.recorder?.status.path ?? ended.recording.fileName}`);
     }
     for (const problem of ended.problems) {

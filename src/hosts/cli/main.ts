@@ -149,12 +149,12 @@ function createProgram(context: CommandContext, setExitCode: (exitCode: number) 
     .option('--load-rate <bits/s>', 'UDP load, like 5M; 0: as fast as the queue takes it (default)', bitRate)
     .option('--load-payload <bytes>', 'UDP payload of a load packet (default: 1472)', wholeNumber(0, 1472))
     .option('--ping-interval <ms>', 'between two pings (default: 200)', wholeNumber(10, 60_000))
+    .option('--max-data <bytes>', 'end the run before more is sent and received, like 200MB', byteCount)
     .option(
       '--qdisc <name>',
       'pfifo_fast (default), fq_codel or pfifo; fq_codel with options as tc takes them, in one argument',
       qdiscOption,
     )
-    .option('--max-data <bytes>', 'end the run before more is sent and received, like 200MB', byteCount)
     .option('--limit-min <bytes>', 'BQL limit_min', limitBytes)
     .option('--limit-max <bytes>', 'BQL limit_max, or "max"', limitBytes)
     .option('--hold-time <ms>', 'BQL hold_time (default: 1000)', wholeNumber(0, 60_000))

@@ -10,6 +10,7 @@ import { monotonicClock } from '../../../src/engine/monotonic-clock.ts';
 import { RemoteSource } from '../../../src/engine/remote-source.ts';
 import { startUsbipHost, type UsbipHost } from '../../../src/hosts/usbip/usbip-host.ts';
 import { cdcCatalogue } from '../sim/sim-setup.ts';
+import { adapterPersonalities } from '../../../src/sim/adapter-personalities.ts';
 import type { SimPersonality } from '../../../src/sim/personality.ts';
 import { SimUsbipExports } from '../../../src/sim/usbip-exports.ts';
 import { importDevice } from '../../../src/transports/usbip-socket.ts';
@@ -120,6 +121,18 @@ describe('servers', () => {
     );
     engine.removeServer(`127.0.0.1:${host.port}`);
     expect(await engine.devices()).toEqual([]);
+  });
+
+  test('adapters that are known by their ids alone', async () => {
+    const host = await serve(0, adapterPersonalities);
+    const engine = engineOf();
+    engine.addServer(`127.0.0.1:${host.port}`);
+    expect((await engine.devices()).map(({ minidriver }) => minidriver)).toEqual([
+      'ax88179_178a',
+      'asix',
+      'asix',
+      'asix',
+    ]);
   });
 
   test('one that is away, and a name that is none', async () => {

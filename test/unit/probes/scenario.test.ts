@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { builtInScenarios } from '../../../src/probes/built-in-scenarios.ts';
+import { scenarioJsonSchema } from '../../../src/probes/scenario-json-schema.ts';
 import { parseScenario } from '../../../src/probes/parse-scenario.ts';
 
 const least = {
@@ -139,4 +141,9 @@ describe('those that come along', () => {
       'adapter-100mbit',
     ]);
   });
+});
+
+test('the published schema is that of the source; else: node build/scenario-schema.mjs', () => {
+  const published = readFileSync(new URL('../../../docs/scenario.schema.json', import.meta.url), 'utf8');
+  expect(JSON.parse(published)).toEqual(JSON.parse(JSON.stringify(scenarioJsonSchema())));
 });
