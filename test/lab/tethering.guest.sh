@@ -98,8 +98,7 @@ on_kernel() {
   if [ "$(driver_of "$netdev")" = huawei_cdc_ncm ]; then
     # The AT channel is a character device of cdc-wdm.
     wdm=$(compgen -G "/sys/bus/usb/devices/$usb:*/usbmisc/cdc-wdm*" | head -1)
-    at_command "/dev/${wdm##*/}" 'AT^NDISDUP=1,1' 'OK' > "$scenario_folder/at" 2>&1
-    at_command "/dev/${wdm##*/}" 'AT^NDISSTATQRY?' 'OK' >> "$scenario_folder/at" 2>&1
+    at_commands "/dev/${wdm##*/}" 'AT^NDISDUP=1,1' 'AT^NDISSTATQRY?'
   fi
   netcat near 200 10.64.0.1 "$stream_port"
   fact errors "$(errors "$netdev")"
@@ -119,17 +118,24 @@ is_gone() {
   ! find_usb_device "$1"
 }
 
-# at_command DEVICE COMMAND LAST-LINE: prints what is answered, up to that line.
-at_command() {
-  local line
-  exec {at}<> "$1"
-  printf '%s\r' "$2" >&"$at"
-  while read -r -t 10 -u "$at" line; do
-    line=${line%$'\r'}
-    [ -z "$line" ] || echo "$line"
-    [ "$line" != "$3" ] || break
+# at_commands DEVICE COMMAND...: what is answered, in $scenario_folder/at. Read by cat: bash takes the device for a file in
+# which it could go back, and loses what stands behind the first line of a message.
+at_commands() {
+  local device=$1 command answers=0 reader
+  shift
+  : > "$scenario_folder/at"
+  cat "$device" > "$scenario_folder/at" &
+  reader=$!
+  sleep 1
+  for command; do
+    printf '%s\r' "$command" > "$device"
+    answers=$((answers + 1))
+    wait_for 10 has_answers "$answers"
   done
-  exec {at}>&-
+  kill "$reader"
+}
+has_answers() {
+  [ "$(grep -c '^OK' "$scenario_folder/at")" -ge "$1" ]
 }
 
 echo pfifo_fast > /proc/sys/net/core/default_qdisc

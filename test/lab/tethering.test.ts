@@ -236,7 +236,7 @@ describe.runIf(isRoot).each(virtual)("the kernel's $driver on our $name", ({ nam
 
   test.runIf(driver === 'huawei_cdc_ncm')("answers AT commands through the kernel's cdc-wdm", () => {
     const text = guest.scenario(name).text('at');
-    expect(text).toMatch(/^OK$/m);
-    expect(text).toMatch(/^\^NDISSTATQRY: 1,,,"IPV4"$/m);
+    expect(text).toMatch(/^OK\r?$/m);
+    expect(text).toMatch(/^\^NDISSTATQRY: 1,,,"IPV4"\r?$/m);
   });
 });
