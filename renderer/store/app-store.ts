@@ -1,6 +1,7 @@
 import { computed, effect, type ReadonlySignal, type Signal, signal, untracked } from '@preact/signals';
 import { AppError, asAppError } from '../../src/base/errors.ts';
 import type { EngineApi } from '../../src/contract/engine-api.ts';
+import type { ExperimentStatus, ScenarioSummary } from '../../src/contract/experiment.ts';
 import type { MethodName, MethodParams, MethodResult } from '../../src/contract/methods.ts';
 import type { Session } from '../../src/contract/session.ts';
 import type { LiveSettings } from '../../src/contract/settings.ts';
@@ -12,7 +13,7 @@ import type { Preferences } from './preferences.ts';
 import { type Readings, ReadingsCalculator } from './readings.ts';
 import { shownSeconds, ViewState } from './view-state.ts';
 
-export type Section = 'live' | 'compare' | 'recordings' | 'settings';
+export type Section = 'live' | 'experiment' | 'compare' | 'recordings' | 'settings';
 export type RecordingInfo = MethodResult<'recordings.list'>[number];
 export type ReportFormat = MethodParams<'report.create'>['format'];
 export type ReportFile = MethodResult<'report.create'>[number];
@@ -31,6 +32,9 @@ export class AppStore {
   readonly section = signal<Section>('live');
   readonly selectedId = signal<string | undefined>(undefined);
   readonly recordings = signal<readonly RecordingInfo[] | undefined>(undefined);
+  readonly scenarios = signal<readonly ScenarioSummary[] | undefined>(undefined);
+  /** The session whose experiment is shown; undefined: one is being chosen. */
+  readonly shownExperiment = signal<string | undefined>(undefined);
   /** Requests that failed and have not been made again with success since, by what they were about. */
   readonly failures = signal<ReadonlyMap<string, AppError>>(new Map());
   /** Requests that have not been answered yet, by what they are about. */
@@ -69,6 +73,12 @@ export class AppStore {
       const [first] = this.liveEntries.value;
       if (first === undefined || this.selectedId.peek() !== undefined) return;
       this.selectedId.value = first.device.id;
+    });
+    effect(() => {
+      // The same for an experiment.
+      const first = [...this.engine.experiments.value.values()].find(isUnderWay);
+      if (first === undefined || this.shownExperiment.peek() !== undefined) return;
+      this.shownExperiment.value = first.sessionId;
     });
   }
 
@@ -113,6 +123,34 @@ export class AppStore {
   async note(session: Session, text: string): Promise<boolean> {
     const key = `note ${session.id}`;
     return (await this.#call(key, 'session.note', { sessionId: session.id, text })) !== undefined;
+  }
+
+  async listScenarios(): Promise<void> {
+    const scenarios = await this.#call('scenarios', 'scenarios.list', {});
+    if (scenarios !== undefined) this.scenarios.value = scenarios;
+  }
+
+  /**
+   * Starts a session with the device's draft and takes it through a scenario.
+   * @param maxDataBytes what may be sent and received; undefined: what the scenario says
+   */
+  async startExperiment(deviceId: string, scenario: string, maxDataBytes: number | undefined): Promise<void> {
+    const { settings, record } = this.drafts.of(deviceId);
+    const session = await this.#call(experimentKey, 'experiment.start', {
+      deviceId,
+      scenario,
+      address: settings.address,
+      ...(settings.target === undefined ? {} : { target: settings.target }),
+      ...(maxDataBytes === undefined ? {} : { maxDataBytes }),
+      record,
+    });
+    if (session === undefined) return;
+    this.selectedId.value = deviceId;
+    this.shownExperiment.value = session.id;
+  }
+
+  async stopExperiment({ sessionId }: ExperimentStatus): Promise<void> {
+    await this.#call(experimentKey, 'experiment.stop', { sessionId });
   }
 
   async listRecordings(): Promise<void> {
@@ -215,6 +253,11 @@ export class AppStore {
   }
 }
 
+/** It is not over yet. */
+export function isUnderWay({ state }: ExperimentStatus): boolean {
+  return state === 'preparing' || state === 'running' || state === 'ending';
+}
+
 /** Faster than this, figures cannot be read. */
 const readingsEveryMs = 250;
 
@@ -222,6 +265,9 @@ const readingsEveryMs = 250;
 export function deviceKey(deviceId: string): string {
   return `device ${deviceId}`;
 }
+
+/** What a failure of starting or stopping an experiment is filed under. */
+export const experimentKey = 'experiment';
 
 /** What a refused change of settings is filed under. */
 export function settingsKey(deviceId: string): string {

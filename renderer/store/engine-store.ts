@@ -1,6 +1,7 @@
 import { computed, signal } from '@preact/signals';
 import type { Dispose } from '../../src/base/emitter.ts';
 import type { Device } from '../../src/contract/device.ts';
+import type { ExperimentStatus } from '../../src/contract/experiment.ts';
 import type { EngineApi } from '../../src/contract/engine-api.ts';
 import type { Session } from '../../src/contract/session.ts';
 import { deviceEntries } from './device-entry.ts';
@@ -10,6 +11,8 @@ import { rememberedSeconds, SessionData } from './session-data.ts';
 export class EngineStore {
   readonly devices = signal<readonly Device[]>([]);
   readonly sessions = signal<readonly Session[]>([]);
+  /** How the experiments go that there are, by session. */
+  readonly experiments = signal<ReadonlyMap<string, ExperimentStatus>>(new Map());
   /** The first list of devices has come. */
   readonly ready = signal(false);
   readonly entries = computed(() => deviceEntries(this.devices.value, this.sessions.value));
@@ -19,6 +22,7 @@ export class EngineStore {
   readonly #data = new Map<string, SessionData>();
   #subscriptions: Dispose[] = [];
   readonly #sessionSubscriptions = new Map<string, Dispose>();
+  readonly #experimentSubscriptions = new Map<string, Dispose>();
 
   /**
    * @param nowMs this window's clock
@@ -39,6 +43,7 @@ export class EngineStore {
       }),
       api.subscribe('sessions', {}, (sessions) => {
         this.#follow(api, sessions);
+        this.#followExperiments(api, sessions);
         this.sessions.value = sessions;
       }),
     ];
@@ -49,6 +54,8 @@ export class EngineStore {
     this.#subscriptions = [];
     for (const dispose of this.#sessionSubscriptions.values()) dispose();
     this.#sessionSubscriptions.clear();
+    for (const dispose of this.#experimentSubscriptions.values()) dispose();
+    this.#experimentSubscriptions.clear();
   }
 
   /** What is remembered of a session; empty for one that is not known. */
@@ -93,5 +100,31 @@ export class EngineStore {
         for (const dispose of disposers) dispose();
       });
     }
+  }
+
+  #followExperiments(api: EngineApi, sessions: readonly Session[]): void {
+    const running = new Set(
+      sessions.filter(({ experiment }) => experiment !== undefined).map(({ id }) => id),
+    );
+    for (const [id, dispose] of this.#experimentSubscriptions) {
+      if (running.has(id)) continue;
+      dispose();
+      this.#experimentSubscriptions.delete(id);
+      this.#putExperiment(id, undefined);
+    }
+    for (const id of running) {
+      if (this.#experimentSubscriptions.has(id)) continue;
+      const dispose = api.subscribe('experiment', { sessionId: id }, (status) =>
+        this.#putExperiment(id, status),
+      );
+      this.#experimentSubscriptions.set(id, dispose);
+    }
+  }
+
+  #putExperiment(sessionId: string, status: ExperimentStatus | undefined): void {
+    const experiments = new Map(this.experiments.peek());
+    if (status === undefined) experiments.delete(sessionId);
+    else experiments.set(sessionId, status);
+    this.experiments.value = experiments;
   }
 }

@@ -1,6 +1,7 @@
 const paths = {
   devices: 'M3 5h14v8H3z M7 16h6 M10 13v3',
   compare: 'M3 4h6v5H3z M11 4h6v5h-6z M3 11h6v5H3z M11 11h6v5h-6z',
+  experiment: 'M8 3h4 M9 3v5l-5 9h12l-5-9V3 M6.5 12.5h7',
   recordings: 'M5 3h7l3 3v11H5z M12 3v3h3 M8 10h4 M8 13h4',
   settings: 'M4 6h7 M14 6h2 M11 4v4 M4 10h2 M9 10h7 M6 8v4 M4 14h9 M16 14h0 M13 12v4',
   help: 'M7.5 7.5a2.5 2.5 0 1 1 3.6 2.2c-.8.4-1.1.9-1.1 1.8 M10 14.5v.1 M10 2.5a7.5 7.5 0 1 0 0 15 7.5 7.5 0 0 0 0-15z',

@@ -3,6 +3,7 @@ import { useApp } from '../app-context.ts';
 import { HintBubble } from '../ui/hint.tsx';
 import { IconButton } from '../ui/icon-button.tsx';
 import { CompareView } from './compare-view.tsx';
+import { ExperimentView } from './experiment-view.tsx';
 import { DeviceList } from './device-list.tsx';
 import { Drawer } from './drawer.tsx';
 import { EngineBanner } from './engine-banner.tsx';
@@ -67,6 +68,8 @@ function Place() {
   switch (store.section.value) {
     case 'live':
       return entry === undefined ? <Welcome /> : <LiveView key={entry.device.id} entry={entry} />;
+    case 'experiment':
+      return <ExperimentView />;
     case 'compare':
       return <CompareView />;
     case 'recordings':
@@ -83,5 +86,6 @@ function isTyping(event: KeyboardEvent): boolean {
   if (!(target instanceof HTMLElement)) return false;
   if (target.closest('dialog') !== null || target.isContentEditable) return true;
   if (target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement) return true;
+  if (target instanceof HTMLSelectElement) return true;
   return event.key === ' ' && target.closest('button, a, pre') !== null;
 }

@@ -11,6 +11,12 @@ const places: readonly { section: Section; icon: IconName; label: string; hint: 
     hint: 'one device, live. Again: opens and closes the list.',
   },
   {
+    section: 'experiment',
+    icon: 'experiment',
+    label: 'Experiment',
+    hint: 'what the queue costs, with a verdict.',
+  },
+  {
     section: 'compare',
     icon: 'compare',
     label: 'Compare',

@@ -61,6 +61,8 @@ export const sessionSchema = z.object({
   facts: z.array(factSchema),
   problems: z.array(problemSchema),
   recording: recordingSchema.optional(),
+  /** Name of the scenario that it is taken through: the topic `experiment` has how that goes. */
+  experiment: z.string().optional(),
 });
 export type Session = z.infer<typeof sessionSchema>;
 

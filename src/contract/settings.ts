@@ -112,6 +112,8 @@ export const sessionSettingsSchema = z.object({
   /** IPv4 address that ping and load go to; without one: the gateway. */
   target: z.string().optional(),
   sampleRateHz: z.number().min(1).max(100),
+  /** The USB configuration to drive the device in; without one: where it is best driven. */
+  configuration: z.number().int().min(1).max(255).optional(),
   /** Linux: a TAP interface of the host's that shares the device's interface. */
   tap: z.string().min(1).max(15).optional(),
   /** Linux, virtual devices: a TAP interface of the host's that stands at the far end of the device's link. */

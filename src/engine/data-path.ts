@@ -31,10 +31,16 @@ import { DriverError, resetPort } from '../usbnet/procedure.ts';
 import { type ProcedureOutcome, ProcedureRunner } from '../usbnet/procedure-runner.ts';
 import type { Transfer } from '../usbnet/transfer.ts';
 import type { RequestResult, Transport, TransportHandler } from '../usbnet/transport.ts';
-import { formatIpv4Address, parseIpv4Address, parseIpv4Cidr } from '../wire/ipv4-address.ts';
+import {
+  formatIpv4Address,
+  ipv4AddressIsHost,
+  parseIpv4Address,
+  parseIpv4Cidr,
+} from '../wire/ipv4-address.ts';
 import { formatMacAddress, zeroMacAddress } from '../wire/mac-address.ts';
 import { describeDriver, describeQdisc } from './facts.ts';
 import type { MeasurementObserver, MeasurementOptions, MeasurementPath } from './measurement-path.ts';
+import { chooseTarget } from './measurement-target.ts';
 import { describeTap, type TapLink } from './tap-link.ts';
 import { ProgressWatch } from './progress-watch.ts';
 import { type LagMeter, Sampler } from './sampler.ts';
@@ -239,7 +245,7 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
       netif,
       observer: this.#observer,
       ladder: this.#options.recovery,
-      answersOverdue: () => this.#answered && this.#lostInARow >= silentProbes,
+      answersOverdue: () => netif.carrier && this.#answered && this.#lostInARow >= silentProbes,
       nowUs,
     });
     this.#observer.handleStage('carrier', 'active', 'waiting for the link');
@@ -265,8 +271,9 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
     }
     const cidr = parseIpv4Cidr(address.cidr);
     const gateway = address.gateway === undefined ? undefined : parseIpv4Address(address.gateway);
-    if (cidr === undefined || (address.gateway !== undefined && gateway === undefined)) {
-      const text = cidr === undefined ? address.cidr : (address.gateway ?? '');
+    const hasAddress = cidr !== undefined && ipv4AddressIsHost(cidr.address);
+    if (!hasAddress || (address.gateway !== undefined && gateway === undefined)) {
+      const text = hasAddress ? (address.gateway ?? '') : address.cidr;
       this.#fail(
         'address',
         new AppError('bad-input', `"${text}" is not an IPv4 address of the form 10.9.0.2/24`),
@@ -295,7 +302,7 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
       },
     ]);
     this.#giveToHost(configuration);
-    this.#setTarget(gateway, nowUs);
+    this.#setTarget(configuration, nowUs);
   }
 
   /** With a TAP interface the host has the same address, so that its programs use the device too. */
@@ -311,14 +318,9 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
     else this.#observer.handleProblem(problem);
   }
 
-  #setTarget(gateway: number | undefined, nowUs: number): void {
-    const { target: wanted } = this.#settings;
-    const target = wanted === undefined ? gateway : parseIpv4Address(wanted);
+  #setTarget(configuration: Ipv4Configuration, nowUs: number): void {
+    const { address: target, reason } = chooseTarget(this.#settings.target, configuration);
     if (target === undefined) {
-      const reason =
-        wanted === undefined
-          ? 'there is no gateway to measure against'
-          : `"${wanted}" is not an IPv4 address`;
       this.#observer.handleStage('target', 'failed', reason);
       this.#observer.handleProblem({
         id: 'no-target',
@@ -382,6 +384,8 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
       return;
     }
     this.#observer.handleStage('carrier', 'active', 'waiting for the link');
+    // Without a link nobody can answer; who did not before may do so with the next one.
+    this.#lostInARow = 0;
     this.#setPingTargets(undefined, nowUs);
     this.#load?.setTarget(undefined, nowUs);
     this.#download?.setTarget(undefined, nowUs);
@@ -395,8 +399,10 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
     for (const ping of this.#morePings) ping.handlePacketDequeued(tag, waitUs);
   }
 
-  // Nobody waits for a packet that the qdisc has dropped: a probe is lost when its time is over.
-  handlePacketDropped(): void {}
+  // A probe that the qdisc has dropped is lost when its time is over, like any other.
+  handlePacketDropped(tag: number): void {
+    this.#load?.handlePacketDropped(tag);
+  }
 
   handlePacketSent(tag: number, handedOverAtUs: number, completedAtUs: number, ok: boolean): void {
     this.#load?.handlePacketSent(tag);

@@ -121,6 +121,7 @@ export class DeviceSession implements MeasurementObserver {
   #loop: SessionLoop | undefined;
   #path: MeasurementPath | undefined;
   #startUs = 0;
+  #scenario: string | undefined;
   #experiment: Experiment | undefined;
   /** Ends {@link run} if no experiment does. */
   #endRun: (() => void) | undefined;
@@ -199,6 +200,7 @@ export class DeviceSession implements MeasurementObserver {
       settings: this.#settings,
       facts: [...this.#facts],
       problems: [...this.#problems.values()],
+      ...(this.#scenario === undefined ? {} : { experiment: this.#scenario }),
       ...(status !== undefined && fileName !== undefined
         ? { recording: { id: fileName, fileName, state: status.state, sizeBytes: status.sizeBytes } }
         : {}),
@@ -247,7 +249,7 @@ export class DeviceSession implements MeasurementObserver {
 
   /** Whoever ends the session meanwhile has to wait for it: only what is open can be given back. */
   async #open(): Promise<OpenedDevice> {
-    const opening = this.#options.open((error) => this.handleFailure(asAppError(error)));
+    const opening = this.#options.open((error) => this.handleFailure(asAppError(error)), this.#settings);
     this.#opening = opening.then(
       (opened) => {
         this.#opened = opened;
@@ -291,6 +293,12 @@ export class DeviceSession implements MeasurementObserver {
     opened.loop.run((nowUs) => path.configure(changes, nowUs));
     this.#settings = path.settings;
     this.#recorder?.writeSettings(this.#settings, this.#timeUs);
+    this.#change();
+  }
+
+  /** Says that the session is taken through a scenario, from when on the topic `experiment` tells of it. */
+  announceExperiment(scenario: string): void {
+    this.#scenario = scenario;
     this.#change();
   }
 
@@ -610,7 +618,7 @@ export class DeviceSession implements MeasurementObserver {
     await this.#sleep?.ended;
     if (this.#isFinishing()) return;
     const wait = new DeviceWait({
-      open: () => reopen.open((failure) => this.handleFailure(asAppError(failure))),
+      open: () => reopen.open((failure) => this.handleFailure(asAppError(failure)), this.#settings),
       onChange: reopen.onChange,
       limitMs:
         this.#interruption?.kind === 'unplug'

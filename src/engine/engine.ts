@@ -17,7 +17,7 @@ import type { Scenario } from '../probes/scenario.ts';
 import type { DeviceSource, ListedDevice } from './device-source.ts';
 import { DeviceSession, type ReopenDevice } from './device-session.ts';
 import { ExperimentRunner } from './experiment-runner.ts';
-import type { OpenedDevice } from './opened-device.ts';
+import type { OpenDevice } from './opened-device.ts';
 import type { RemoteServer, RemoteSource } from './remote-source.ts';
 import { scenarioOf, summaryOfScenario } from './scenario-summary.ts';
 import { SegmentPrograms } from './segment-programs.ts';
@@ -209,7 +209,7 @@ export class Engine implements EngineApi {
 
   #reopen(lost: ListedDevice, waitMs: number | undefined): ReopenDevice {
     const { id, name } = lost.device;
-    const open = async (fail: (error: unknown) => void): Promise<OpenedDevice> => {
+    const open: OpenDevice = async (fail, choice) => {
       const listed = await this.#find(id);
       if (listed === undefined) {
         throw new AppError('no-such-device', `${name} is not there`, { details: { deviceId: id } });
@@ -222,7 +222,7 @@ export class Engine implements EngineApi {
         });
       }
       if (listed.open === undefined) throw unsupportedDevice(listed.device);
-      return listed.open(fail);
+      return listed.open(fail, choice);
     };
     return {
       open,
@@ -270,6 +270,7 @@ export class Engine implements EngineApi {
       programs: settings.tap === undefined ? undefined : new SegmentPrograms(startLineProgram, scenario),
     });
     this.#experiments.set(session.id, runner);
+    session.announceExperiment(scenario.name);
     runner.finished.catch(() => undefined).finally(() => void session.stop());
     return runner;
   }

@@ -33,6 +33,17 @@ const arpTargetMacOffset = ethernetHeaderLength + 18;
 /** Has something done at the present time, and then whatever has become due; never from inside of a poll. */
 export type RunNow = (action: (nowUs: number) => void) => void;
 
+/** What is needed of a {@link TapDevice}. */
+export type TapFrames = Pick<
+  TapDevice,
+  'read' | 'write' | 'whenReadable' | 'macAddress' | 'setCarrier' | 'close'
+>;
+
+/** What is needed of a device's interface. */
+export type BridgedInterface = Pick<Netif, 'macAddress' | 'packets' | 'transmit'> & {
+  readonly qdisc: Pick<Netif['qdisc'], 'length' | 'roomPackets'>;
+};
+
 type Intake = 'waiting' | 'ready' | 'closed';
 
 /**
@@ -41,18 +52,20 @@ type Intake = 'waiting' | 'ready' | 'closed';
  * device (it may not be allowed to change its own), addresses are exchanged on the way.
  */
 export class TapBridge implements Polled {
-  readonly #tap: TapDevice;
-  readonly #netif: Netif;
+  readonly #tap: TapFrames;
+  readonly #netif: BridgedInterface;
   readonly #run: RunNow;
   /** The host's MAC address, if it is another one than the device's. */
   readonly #hostMac: Uint8Array | undefined;
   #intake: Intake = 'waiting';
+  /** The host got something: it may have answered at once, which is not worth a wait on another thread. */
+  #mayHaveAnswered = false;
   #dueAtUs = 0;
   #framesFromHost = 0;
   #framesToHost = 0;
   #refused = 0;
 
-  constructor(tap: TapDevice, netif: Netif, run: RunNow) {
+  constructor(tap: TapFrames, netif: BridgedInterface, run: RunNow) {
     this.#tap = tap;
     this.#netif = netif;
     this.#run = run;
@@ -92,7 +105,10 @@ export class TapBridge implements Polled {
 
   /** Takes frames from the host, as long as there are any: as many as it may have, or a few if the qdisc is full. */
   poll(nowUs: number): void {
-    if (this.#intake !== 'ready' || nowUs < this.#dueAtUs) return;
+    if (nowUs < this.#dueAtUs) return;
+    const looks = this.#intake === 'ready' || this.#looksForAnswers();
+    this.#mayHaveAnswered = false;
+    if (!looks) return;
     const isFull = this.#fill >= fullShare;
     const most = isFull ? fullBatch : batch;
     if (isFull) this.#dueAtUs = nowUs + fullPaceUs;
@@ -105,8 +121,8 @@ export class TapBridge implements Polled {
       const length = this.#tap.read(packet.bytes);
       if (length <= 0) {
         packet.release();
-        if (length === 0) this.#await();
-        else this.#intake = 'closed';
+        if (length < 0) this.#intake = 'closed';
+        else if (this.#intake === 'ready') this.#await();
         return;
       }
       packet.length = length;
@@ -114,10 +130,16 @@ export class TapBridge implements Polled {
       this.#prepare(packet);
       this.#netif.transmit(packet, nowUs);
     }
+    // There may be more, and somebody waits for it already.
+    this.#mayHaveAnswered = true;
+  }
+
+  #looksForAnswers(): boolean {
+    return this.#mayHaveAnswered && this.#intake === 'waiting';
   }
 
   pollAtUs(): number {
-    return this.#intake === 'ready' ? this.#dueAtUs : neverUs;
+    return this.#intake === 'ready' || this.#looksForAnswers() ? this.#dueAtUs : neverUs;
   }
 
   /** The priority that the sender's TOS byte asks for, and the device's own MAC address as the source. */
@@ -144,6 +166,7 @@ export class TapBridge implements Polled {
     if (this.#hostMac !== undefined) this.#readdress(bytes, offset, length, this.#hostMac);
     if (this.#tap.write(bytes.subarray(offset, offset + length), length)) this.#framesToHost++;
     else this.#refused++;
+    this.#mayHaveAnswered = true;
   }
 
   #readdress(bytes: Uint8Array, offset: number, length: number, hostMac: Uint8Array): void {

@@ -4,6 +4,8 @@ import { PathText } from './chart-path.ts';
 import { linearScale, logarithmicScale, type Scale } from './chart-scale.ts';
 import { type Markup, markup } from './markup.ts';
 import { countedStretches } from './phases.ts';
+import type { MeasuredSegment } from '../statistics/measured-segment.ts';
+import type { ReportExperiment } from './experiment.ts';
 import type { PhaseResult, ReportModel } from './report-model.ts';
 import { firstAfter } from './telemetry.ts';
 
@@ -27,11 +29,34 @@ interface Curve {
  * round trips for any.
  */
 export function renderDistributionChart(model: ReportModel): Markup | undefined {
-  const curves = [
+  return renderCurves([
     curve(model, 'idle', 'cdf-idle', (phase) => !phase.load),
     curve(model, 'load, BQL on', 'cdf-on', (phase) => phase.load && phase.bql === 'on'),
     curve(model, 'load, BQL off', 'cdf-off', (phase) => phase.load && phase.bql === 'off'),
-  ].filter((candidate) => candidate.sorted.length >= fewest);
+  ]);
+}
+
+/** The same for the arms that the verdict of an experiment is about, under the load that it is about, and without load. */
+export function renderArmDistributions({ segments, result }: ReportExperiment): Markup | undefined {
+  const [decided] = result.comparisons;
+  if (decided === undefined) return undefined;
+  const { direction, first, second } = decided;
+  const armCurve = (name: string, quantity: string, direct: MeasuredSegment['direction']): Curve => {
+    const own = segments.filter(
+      (segment) => segment.direction === direct && (direct === 'idle' || segment.arm === name),
+    );
+    const values = own.flatMap(({ rttUs }) => [...rttUs]);
+    return { name, quantity, sorted: Float64Array.from(values).sort() };
+  };
+  return renderCurves([
+    armCurve('idle', 'cdf-idle', 'idle'),
+    armCurve(second.name, 'cdf-on', direction),
+    armCurve(first.name, 'cdf-off', direction),
+  ]);
+}
+
+function renderCurves(all: readonly Curve[]): Markup | undefined {
+  const curves = all.filter((candidate) => candidate.sorted.length >= fewest);
   if (curves.length === 0) return undefined;
   const smallest = Math.max(1, Math.min(...curves.map(({ sorted }) => sorted[0] ?? 1)));
   const largest = Math.max(...curves.map(({ sorted }) => sorted.at(-1) ?? 1));

@@ -1,5 +1,6 @@
 import { type ProbeColumn, probeColumns, type SampleColumn, sampleColumns } from '../contract/telemetry.ts';
 import type { Columns, RecordingReader } from '../recording/recording-reader.ts';
+import type { ReportExperiment } from './experiment.ts';
 import { createHeadline } from './headline.ts';
 import type { ArmResult, PhaseResult, ReportModel } from './report-model.ts';
 import type { StretchStatistics } from './statistics.ts';
@@ -46,7 +47,9 @@ export function exportJson(model: ReportModel, reader: RecordingReader): string 
       bqlOff: armDocument(model.arms.off),
       bqlOn: armDocument(model.arms.on),
     },
+    experiment: experimentDocument(model.experiment),
     whole: statisticsDocument(model.whole),
+    faults: model.faults,
     validity: model.validity,
     events: model.events,
     problems: model.problems,
@@ -64,6 +67,16 @@ function armDocument(arm: ArmResult | undefined): Record<string, unknown> | null
   if (arm === undefined) return null;
   const { statistics, ...rest } = arm;
   return { ...rest, ...statisticsDocument(statistics) };
+}
+
+/** Round trips of the segments are in the probes; of a segment it is enough to say how many there are. */
+function experimentDocument(experiment: ReportExperiment | undefined): Record<string, unknown> | null {
+  if (experiment === undefined) return null;
+  const { segments, ...rest } = experiment;
+  return {
+    ...rest,
+    segments: segments.map(({ rttUs, ...segment }) => ({ ...segment, roundTrips: rttUs.length })),
+  };
 }
 
 /** JSON has no NaN: JSON.stringify writes null for it, which is what a missing value is to be. */

@@ -11,6 +11,15 @@ export interface Headline {
 }
 
 export function createHeadline(model: ReportModel): Headline {
+  const { experiment } = model;
+  const measured = measuredHeadline(model);
+  // A scenario was run to have its question answered.
+  return experiment?.source === 'scenario'
+    ? { main: experiment.result.verdict.sentence, more: measured.more }
+    : measured;
+}
+
+function measuredHeadline(model: ReportModel): Headline {
   const { off, on, idle } = model.arms;
   if (hasRoundTrips(off) && hasRoundTrips(on)) return comparison(off, on, idle);
   const only = [off, on, idle].find(hasRoundTrips);

@@ -9,8 +9,10 @@ import {
   noValue,
 } from '../base/units.ts';
 import type { Mode, UsbSpeedName } from '../contract/device.ts';
+import { faultWords } from '../contract/fault-words.ts';
 import { maxLimitBytes, type QdiscSettings, type SessionSettings } from '../contract/settings.ts';
 import { renderDistributionChart } from './distribution-chart.ts';
+import { experimentSection } from './experiment-section.ts';
 import { createHeadline } from './headline.ts';
 import { Markup, markup } from './markup.ts';
 import type { ArmResult, PhaseResult, ReportModel } from './report-model.ts';
@@ -64,10 +66,12 @@ ${pageHeader(model)}
 <p class="headline">${headline.main}</p>
 <ul class="more">${headline.more.map((sentence) => markup`<li>${sentence}</li>`)}</ul>
 ${comparison(model)}
+${model.experiment === undefined ? undefined : experimentSection(model.experiment)}
 ${validity(model)}
 ${measured ? markup`<h2>Over time</h2><figure>${renderTimeCharts(model)}<figcaption class="note">${chartCaption(model)}</figcaption></figure>` : undefined}
 ${phaseTables(model)}
 ${distributionFigure(model)}
+${faults(model)}
 ${events(model)}
 ${problems(model)}
 ${deviceAndSettings(model)}
@@ -271,8 +275,26 @@ function cells(values: readonly string[]): Markup[] {
 }
 
 function distributionFigure(model: ReportModel): Markup | undefined {
+  // An experiment shows those of its arms.
+  if (model.experiment?.source === 'scenario') return undefined;
   const chart = renderDistributionChart(model);
   return chart === undefined ? undefined : markup`<figure>${chart}</figure>`;
+}
+
+function faults(model: ReportModel): Markup | undefined {
+  if (model.faults.length === 0) return undefined;
+  const counted = model.faults.filter(({ count }) => count > 0);
+  if (counted.length === 0) {
+    return markup`<h2>Faults</h2>
+<p>No transfer failed, and nothing had to be recovered.</p>`;
+  }
+  return markup`<h2>Faults</h2>
+<table><thead><tr><th>What</th><th class="number">Count</th><th class="number">First</th><th class="number">Last</th><th>Meaning</th></tr></thead>
+<tbody>${counted.map(
+    ({ fault, count, firstUs, lastUs }) =>
+      markup`<tr><td>${faultWords[fault].title}</td><td class="number">${formatCount(count)}</td><td class="number">${formatElapsed(firstUs)}</td><td class="number">${formatElapsed(lastUs)}</td><td>${faultWords[fault].hint}</td></tr>`,
+  )}</tbody></table>
+<p class="note">How they came about over time is in the CSV and JSON exports, under the names ${counted.map(({ fault }) => fault).join(', ')}.</p>`;
 }
 
 function events(model: ReportModel): Markup | undefined {

@@ -8,11 +8,14 @@ import type {
   SettingsChange,
   TimeRange,
 } from '../recording/recording-reader.ts';
+import { findExperiment, type ReportExperiment } from './experiment.ts';
+import { type FaultTotal, faultTotals } from './faults.ts';
 import { createMask, type Mask, noMask } from './mask.ts';
 import { countedStretches, findPhases, type PhaseSource, type ReportPhase } from './phases.ts';
 import { type StretchStatistics, stretchStatistics } from './statistics.ts';
 import { loadTelemetry, type Telemetry } from './telemetry.ts';
-import { judgeValidity, type ValidityNote } from './validity.ts';
+import { judgeValidity, qualityOf } from './validity.ts';
+import type { ValidityNote } from '../statistics/validity.ts';
 
 /** What can be asked of a report. */
 export interface ReportOptions {
@@ -68,7 +71,11 @@ export interface ReportModel {
   readonly phaseSource: PhaseSource;
   readonly phases: readonly PhaseResult[];
   readonly arms: Arms;
+  /** Undefined if nothing was compared. */
+  readonly experiment: ReportExperiment | undefined;
   readonly whole: StretchStatistics;
+  /** What was counted of it, also if it is none. */
+  readonly faults: readonly FaultTotal[];
   readonly events: readonly SessionEvent[];
   readonly problems: readonly RecordedProblem[];
   readonly validity: readonly ValidityNote[];
@@ -110,6 +117,7 @@ export function createReportModel(reader: RecordingReader, options: ReportOption
       on: pool(telemetry, results, (phase) => phase.load && phase.bql === 'on'),
     },
     whole: stretchStatistics(telemetry, [range]),
+    faults: faultTotals(telemetry),
     events: reader.events().map((event) => ({ ...event, text: mask.text(event.text) })),
     problems: reader.problems().map((problem) => ({
       ...problem,
@@ -118,7 +126,9 @@ export function createReportModel(reader: RecordingReader, options: ReportOption
     })),
     telemetry,
   };
-  return { ...model, validity: judgeValidity(model) };
+  const quality = qualityOf(model);
+  const experiment = findExperiment(reader, telemetry, results, quality, mask);
+  return { ...model, experiment, validity: judgeValidity(model, quality, experiment) };
 }
 
 /** From the start of the first interval to the last row. */

@@ -97,6 +97,12 @@ tr.first-pooled td, tr.first-pooled th { border-top: 1px solid var(--line-strong
 .compare { max-width: 760px; margin: 8px 0 0; }
 .compare td:first-child { color: var(--ink-faint); }
 .compare .number { font-size: 15px; }
+.verdict { margin: 6px 0; padding: 8px 12px; border-left: 3px solid var(--driver-queue); background: var(--raised); font-size: 15px; max-width: 62em; text-wrap: pretty; }
+.verdict.open { border-left-color: var(--warning); }
+.verdict b { display: block; font-size: 12px; font-weight: 650; text-transform: uppercase; letter-spacing: 0.04em; color: var(--ink-faint); }
+.calibration { padding: 6px 10px; border-left: 3px solid var(--warning); background: var(--warning-ground); max-width: 72em; }
+.differences, .scores { margin: 8px 0 0; }
+.scores { max-width: 820px; }
 .scroll { overflow-x: auto; }
 .state { display: inline-block; min-width: 2.2em; }
 .notes { margin: 0; padding: 0; list-style: none; }

@@ -1,32 +1,44 @@
-import { formatBytes, formatCount, formatDuration, formatShare } from '../base/units.ts';
+import { formatBytes, formatCount, formatDuration } from '../base/units.ts';
+import {
+  judgeMeasurement,
+  longLateUs,
+  type MeasurementQuality,
+  type ValidityNote,
+} from '../statistics/validity.ts';
+import type { ReportExperiment } from './experiment.ts';
 import type { ReportModel } from './report-model.ts';
 
-/** Something that whoever trusts the numbers should know. */
-export interface ValidityNote {
-  /** Stable, for programs. */
-  readonly id: string;
-  readonly severity: 'info' | 'warning';
-  readonly text: string;
-}
+/** A report before it is judged. */
+type Measured = Omit<ReportModel, 'validity' | 'experiment'>;
 
-/** With fewer round trips than this, p99 is no more than the longest of them. */
-const enoughForP99 = 100;
-/** With fewer than this, p95 is no more than that either. */
-const enoughForP95 = 20;
-const longLagUs = 10_000;
-/** What the measuring itself may add before it colours the result. */
-const largestLagShare = 0.25;
-const longLateUs = 10_000;
 const rarelyHeldBack = 0.02;
 /** Medians of repeated phases that differ by more than this share say that the link itself was changing. */
 const largestSpreadShare = 0.3;
 
+/** What a recording knows of the measuring itself. */
+export function qualityOf(model: Measured): MeasurementQuality {
+  const { eventLoopLagUs, rttUs, probes, lost } = model.whole;
+  return {
+    usb2Fallback: isUsb2Fallback(model),
+    eventLoopLagUs,
+    rttP50Us: rttUs.p50,
+    probesSent: probes,
+    probesLost: lost,
+    probesLate: countAbove(model.telemetry.probes.values.lateUs, longLateUs),
+    stretches: model.phases.map(({ name, statistics }) => ({ name, roundTrips: statistics.rttUs.n })),
+  };
+}
+
 /** What limits the numbers of a report: how they came about, how many there are, and what is missing. */
-export function judgeValidity(model: Omit<ReportModel, 'validity'>): ValidityNote[] {
+export function judgeValidity(
+  model: Measured,
+  quality: MeasurementQuality,
+  experiment: ReportExperiment | undefined,
+): ValidityNote[] {
   const notes: ValidityNote[] = [];
   const warn = (id: string, text: string): number => notes.push({ id, severity: 'warning', text });
   const inform = (id: string, text: string): number => notes.push({ id, severity: 'info', text });
-  const { device, meta, whole, phases, arms } = model;
+  const { device, meta, whole, arms } = model;
 
   if (device.mode === 'simulate') {
     inform(
@@ -49,30 +61,7 @@ export function judgeValidity(model: Omit<ReportModel, 'validity'>): ValidityNot
     warn('no-answers', `None of ${formatCount(whole.probes)} pings was answered.`);
   }
 
-  if (isUsb2Fallback(model)) {
-    warn(
-      'usb2-fallback',
-      'The device can do USB 3, but ran at high speed (480 Mbit/s): its queue was 60 frames long, not 300. ' +
-        'Check cable, port and hub.',
-    );
-  }
-  const few = phases.filter(({ statistics }) => statistics.rttUs.n > 0 && statistics.rttUs.n < enoughForP99);
-  if (few.length > 0) {
-    const fewest = Math.min(...few.map(({ statistics }) => statistics.rttUs.n));
-    const percentiles = fewest < enoughForP95 ? 'p95 and p99 are' : 'p99 is';
-    const where =
-      phases.length === 1
-        ? 'In all'
-        : few.length === phases.length
-          ? 'In every phase'
-          : `In ${few.map(({ name }) => `“${name}”`).join(', ')}`;
-    warn(
-      'few-round-trips',
-      `${where} there are fewer than ${enoughForP99} round trips (at the least ${formatCount(fewest)}): ` +
-        `${percentiles} no more than the longest of them.`,
-    );
-  }
-  noteOwnDelays(model, warn);
+  notes.push(...judgeMeasurement(quality));
   if (whole.gaps > 0) {
     const times = whole.gaps === 1 ? 'once' : `${formatCount(whole.gaps)} times`;
     warn(
@@ -118,27 +107,12 @@ export function judgeValidity(model: Omit<ReportModel, 'validity'>): ValidityNot
     }
   }
   if (whole.errors > 0) warn('errors', `${formatCount(whole.errors)} transfers failed.`);
+  // What the experiment knows beside: the load that stayed below the limit, arm by arm.
+  const told = new Set(notes.map(({ id }) => id));
+  if (experiment?.source === 'scenario') {
+    notes.push(...experiment.result.notes.filter(({ id }) => !told.has(id)));
+  }
   return notes;
-}
-
-function noteOwnDelays(model: Omit<ReportModel, 'validity'>, warn: (id: string, text: string) => void): void {
-  const { eventLoopLagUs: lag, probeLateUs: late, rttUs } = model.whole;
-  if (lag.p95 > longLagUs || lag.p95 > largestLagShare * rttUs.p50) {
-    warn(
-      'event-loop-lag',
-      `This program was itself late by up to ${formatDuration(lag.p95)} in 95 % of the intervals (at most ` +
-        `${formatDuration(lag.max)}): times are no more exact than that.`,
-    );
-  }
-  if (late.p95 > longLateUs) {
-    const share = formatShare(
-      late.n === 0 ? 0 : countAbove(model.telemetry.probes.values.lateUs, longLateUs) / late.n,
-    );
-    warn(
-      'late-probes',
-      `${share} of the pings were sent more than ${formatDuration(longLateUs)} later than due.`,
-    );
-  }
 }
 
 function countAbove(values: Float64Array, bound: number): number {
@@ -148,7 +122,7 @@ function countAbove(values: Float64Array, bound: number): number {
 }
 
 /** The engine knows of it as a problem; else the version in the descriptor and the speed tell. */
-function isUsb2Fallback({ device, facts, problems }: Omit<ReportModel, 'validity'>): boolean {
+function isUsb2Fallback({ device, facts, problems }: Measured): boolean {
   if (problems.some(({ id }) => id === 'usb2-fallback')) return true;
   if (device.speed !== 'high' && device.speed !== 'full') return false;
   return facts.some(

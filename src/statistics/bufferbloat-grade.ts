@@ -13,7 +13,7 @@ export const gradeBounds: readonly (readonly [Grade, number])[] = [
 export const gradeMethod =
   'Mean round trip under load less the mean round trip without load, averaged over the directions that were loaded; ' +
   'below 5 ms A+, below 30 A, below 60 B, below 200 C, below 400 D, else F (thresholds of DSLReports, ' +
-  'https://www.dslreports.com/faq/17930; other sites draw the lines elsewhere). The means are graded because the ' +
+  'www.dslreports.com/faq/17930; other sites draw the lines elsewhere). The means are graded because the ' +
   'published thresholds are for means; the percentiles stand beside them.';
 
 export interface BufferbloatGrade {

@@ -25,6 +25,8 @@ export interface Verdict {
 
 /** Smaller differences than this are not looked for: an interval within them says that there is no difference. */
 const lookedForShare = 0.1;
+/** What is smaller is below what histogram and clocks resolve, however steadily it is found on a link that stands still. */
+const resolvedShare = 0.005;
 /** With fewer pairs only the t distribution is left, which has to take the noise to be normal. */
 const fewestPairs = 6;
 /** A difference in throughput decides only from this size on, and at 99 percent: it is the second that is looked at. */
@@ -44,7 +46,7 @@ export interface VerdictWords {
 export function judgeComparison(comparison: ArmComparison, words: VerdictWords): Verdict {
   const { relative, blocks } = comparison.metrics[deciding];
   if (relative === null) return notEnough(comparison, null);
-  if (relative.high < 0 || relative.low > 0) {
+  if ((relative.high < 0 || relative.low > 0) && Math.abs(relative.estimate) >= resolvedShare) {
     const kind = relative.high < 0 ? 'improved' : 'worsened';
     return { kind, sentence: latencySentence(comparison, words), enough: null };
   }

@@ -550,7 +550,7 @@ describe('run, sessions and report', () => {
       expect(exitCode).toBe(2);
       expect(readFileSync(out).equals(before)).toBe(true);
     }
-  });
+  }, 60_000);
 
   test('a recording that cannot be made is not said to be there', async () => {
     const path = join(folder, 'no-such-folder', 'x.qscope');
@@ -558,7 +558,7 @@ describe('run, sessions and report', () => {
     expect(exitCode).toBe(2);
     expect(stderr).toContain('could not be created: there is no such file or folder');
     expect(stderr).not.toContain('recorded in');
-  });
+  }, 60_000);
 
   test('killed: at most the last second is lost', async () => {
     const path = inFolder('killed.qscope');
@@ -597,6 +597,18 @@ describe('bad input', () => {
     ['a rate that is none', ['run', 'sim:modem-10mbit', '--load-rate', 'fast'], 2, /bits per second/],
     ['a qdisc that is none', ['run', 'sim:modem-10mbit', '--qdisc', 'cake'], 2, /fq_codel/],
     ['an address that is none', ['run', 'sim:modem-10mbit', '--address', '10.9.0.2'], 2, /prefix/],
+    [
+      'a target that is everybody',
+      ['run', 'sim:modem-10mbit', '--target', '255.255.255.255'],
+      2,
+      /--target 255.255.255.255: it is not the address of a host/,
+    ],
+    [
+      'a target that no way leads to',
+      ['run', 'sim:modem-10mbit', '--address', '10.9.0.2/24', '--target', '10.8.0.1'],
+      2,
+      /no way leads to 10.8.0.1/,
+    ],
     [
       'limits that cross',
       ['run', 'sim:modem-10mbit', '--limit-min', '9', '--limit-max', '8'],

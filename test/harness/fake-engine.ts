@@ -9,6 +9,7 @@ import type { Session } from '../../src/contract/session.ts';
 import type { TelemetryBatch } from '../../src/contract/telemetry.ts';
 import type { TelemetryParams, TopicName, TopicParams, TopicValue } from '../../src/contract/topics.ts';
 import { contractVersion } from '../../src/contract/version.ts';
+import { FakeExperiment, fakeScenarios } from './fake-experiment.ts';
 import { type FakeLink, FakeSession } from './fake-session.ts';
 
 /** Which devices there are: none at all, only the built-in ones, or a bench full of them. */
@@ -35,6 +36,7 @@ export class FakeEngine implements EngineApi {
   readonly #startedAtMs: number;
   readonly #devices = new Map<string, FakeDevice>();
   readonly #sessions: FakeSession[] = [];
+  readonly #experiments = new Map<string, FakeExperiment>();
   readonly #devicesChanged = new Emitter<void>();
   readonly #sessionsChanged = new Emitter<void>();
   #nowUs = 0;
@@ -58,8 +60,17 @@ export class FakeEngine implements EngineApi {
       changed = true;
       if (session.session.state === 'failed') this.#giveBack(session);
     }
+    for (const [id, experiment] of this.#experiments) this.#advanceExperiment(id, experiment, elapsedUs);
     if (changed) this.#sessionsChanged.emit();
   }
+
+  #advanceExperiment(id: string, experiment: FakeExperiment, elapsedUs: number): void {
+    if (experiment.isOver) return;
+    experiment.advance(elapsedUs, this.#session(id).session.state === 'running');
+    this.#experimentsChanged.emit();
+    if (experiment.isOver) this.#stop(id);
+  }
+  readonly #experimentsChanged = new Emitter<void>();
 
   /** The device goes away; its session, if it has one, waits for it. */
   unplug(deviceId: string): void {
@@ -124,8 +135,13 @@ export class FakeEngine implements EngineApi {
       for (const event of session.events) deliver(event);
       return session.onEvent(deliver);
     }
+    if (topic === 'experiment') {
+      const experiment = this.#experiment((params as TopicParams<'experiment'>).sessionId);
+      deliver(experiment.status);
+      return this.#experimentsChanged.event(() => deliver(experiment.status));
+    }
     const state = (): unknown =>
-      topic === 'devices' ? this.#deviceList() : this.#sessions.map((session) => session.session);
+      topic === 'devices' ? this.#deviceList() : this.#sessions.map((session) => this.#shown(session));
     deliver(state());
     const changed = topic === 'devices' ? this.#devicesChanged : this.#sessionsChanged;
     return changed.event(() => deliver(state()));
@@ -146,10 +162,16 @@ export class FakeEngine implements EngineApi {
   #answer(method: MethodName, params: unknown): unknown {
     switch (method) {
       case 'scenarios.list':
-        return [];
+        return fakeScenarios;
       case 'experiment.start':
-      case 'experiment.stop':
-        throw new AppError('bad-input', 'no experiments are invented here');
+        return this.#startExperiment(params as MethodParams<'experiment.start'>);
+      case 'experiment.stop': {
+        const { sessionId } = params as MethodParams<'experiment.stop'>;
+        this.#experiment(sessionId).stop();
+        this.#experimentsChanged.emit();
+        this.#stop(sessionId);
+        return null;
+      }
       case 'engine.info':
         return { version: '0.1.0', contractVersion, platform: 'fake', host: 'web' };
       case 'devices.list':
@@ -207,6 +229,27 @@ export class FakeEngine implements EngineApi {
     this.#devicesChanged.emit();
     this.#sessionsChanged.emit();
     return session.session;
+  }
+
+  #startExperiment(params: MethodParams<'experiment.start'>): Session {
+    const scenario = fakeScenarios.find(({ name }) => name === params.scenario);
+    if (scenario === undefined) throw new AppError('bad-input', `there is no scenario "${params.scenario}"`);
+    const { id } = this.#start({ deviceId: params.deviceId, record: params.record });
+    this.#experiments.set(id, new FakeExperiment(id, params.deviceId, scenario, params.maxDataBytes));
+    this.#sessionsChanged.emit();
+    return this.#shown(this.#session(id));
+  }
+
+  /** A session as clients see it. */
+  #shown({ session }: FakeSession): Session {
+    const experiment = this.#experiments.get(session.id);
+    return experiment === undefined ? session : { ...session, experiment: experiment.scenario.name };
+  }
+
+  #experiment(sessionId: string): FakeExperiment {
+    const experiment = this.#experiments.get(sessionId);
+    if (experiment === undefined) throw new AppError('no-such-session', `no experiment with ${sessionId}`);
+    return experiment;
   }
 
   #stop(sessionId: string): Session {

@@ -130,7 +130,8 @@ function segment(
   };
 }
 
-class Radio {
+/** One run of such a radio. */
+export class Radio {
   readonly #model: RadioModel;
   readonly #random: Random;
   #slow: number;

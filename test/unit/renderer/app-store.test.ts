@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 import { describe, expect, test } from 'vitest';
 import type { EngineLink, LinkState } from '../../../renderer/engine-link.ts';
-import { AppStore, deviceKey, settingsKey } from '../../../renderer/store/app-store.ts';
+import { AppStore, deviceKey, experimentKey, settingsKey } from '../../../renderer/store/app-store.ts';
 import { type DeviceEntry, problemsOf, statusOf } from '../../../renderer/store/device-entry.ts';
 import { Preferences } from '../../../renderer/store/preferences.ts';
 import { handleShortcut } from '../../../renderer/views/shortcuts.ts';
@@ -346,4 +346,49 @@ test('the fake engine gives the same for the same seed, and another for another'
   };
   expect(await valuesOf(1)).toBe(await valuesOf(1));
   expect(await valuesOf(1)).not.toBe(await valuesOf(2));
+});
+
+describe('experiments', () => {
+  test('start with the draft of the device, are followed, and stay on show once they are over', async () => {
+    const bench = new Bench();
+    bench.open();
+    await bench.store.listScenarios();
+    expect(bench.store.scenarios.value?.[0]?.name).toBe('quick-ab');
+    bench.store.drafts.setRecord(modem, false);
+    await bench.store.startExperiment(modem, 'quick-ab', 5e6);
+    expect(bench.engine.calls.at(-1)).toMatchObject({
+      method: 'experiment.start',
+      params: { deviceId: modem, scenario: 'quick-ab', maxDataBytes: 5e6, record: false },
+    });
+    const id = bench.store.shownExperiment.value ?? '';
+    const status = (): string | undefined => bench.store.engine.experiments.value.get(id)?.state;
+    expect(status()).toBe('preparing');
+    bench.pass(10);
+    expect(status()).toBe('running');
+    bench.pass(60);
+    expect(status()).toBe('done');
+    expect(bench.store.engine.experiments.value.get(id)?.verdict?.kind).toBe('improved');
+  });
+
+  test('a window that opens while one runs shows it, and one that was broken off goes on', async () => {
+    const bench = new Bench();
+    await bench.engine.call('experiment.start', { deviceId: modem, scenario: 'field-ab', record: true });
+    bench.engine.advance(5e6);
+    bench.open();
+    const id = bench.store.shownExperiment.value;
+    expect(id).toBeDefined();
+    bench.state.value = { phase: 'gone', reason: 'gone', retryAtMs: undefined };
+    bench.open();
+    bench.pass(10);
+    expect(bench.store.engine.experiments.value.get(id ?? '')?.state).toBe('running');
+  });
+
+  test('one that cannot start is a failure, and none is shown', async () => {
+    const bench = new Bench();
+    bench.open();
+    bench.engine.refusals.set('experiment.start', new AppError('access-denied', 'another program has it'));
+    await bench.store.startExperiment(modem, 'quick-ab', undefined);
+    expect(bench.store.failures.value.get(experimentKey)?.kind).toBe('access-denied');
+    expect(bench.store.shownExperiment.value).toBeUndefined();
+  });
 });

@@ -78,6 +78,12 @@ describe('judgeComparison', () => {
     );
   });
 
+  test('what the histogram cannot resolve is no difference, however steady', () => {
+    const verdict = verdictOf({ name: 'A', ms: 20 }, { name: 'B', ms: 20.05 }, 12, 0);
+    expect(verdict.kind).toBe('no difference');
+    expect(verdictOf({ name: 'A', ms: 20 }, { name: 'B', ms: 20.3 }, 12, 0).kind).toBe('worsened');
+  });
+
   test('a load that never filled the queue is said to prove nothing', () => {
     const verdict = verdictOf({ name: 'A', ms: 20 }, { name: 'B', ms: 20 }, 12, 0.05, {
       loadReachedLimit: false,
