@@ -26,10 +26,9 @@ class DownloadBench extends ProbeBench {
   takeRequests(): readonly { readonly atUs: number; readonly lifetimeMs: number; readonly rate: number }[] {
     return this.link.take().flatMap(({ bytes, nowUs }) => {
       const { payload } = readFrame(bytes);
-      expect(((payload[2] ?? 0) << 8) | (payload[3] ?? 0)).toBe(udpSourcePort);
+      const port = ((payload[2] ?? 0) << 8) | (payload[3] ?? 0);
       const request = readUdpSourceRequest(payload, 8, payload.length - 8);
-      if (request === undefined) return [];
-      expect(request.payloadBytes).toBe(1000);
+      if (port !== udpSourcePort || request?.payloadBytes !== usual.payloadBytes) return [];
       return [{ atUs: nowUs, lifetimeMs: request.lifetimeMs, rate: request.rateBitsPerSecond }];
     });
   }
