@@ -22,6 +22,8 @@ export interface ArmReadings {
   readonly eventLoopLagMaxUs: number;
   /** Packets that the driver or the qdisc dropped. */
   readonly droppedPackets: number;
+  /** Packets that the qdisc marked (ECN) in place of dropping them. */
+  readonly markedPackets: number;
 }
 
 /** What the five large figures show. */
@@ -121,6 +123,7 @@ export class ReadingsCalculator {
       droppedPackets:
         growth(samples.column('txDroppedPackets'), from, to) +
         growth(samples.column('qdiscDroppedPackets'), from, to),
+      markedPackets: growth(samples.column('qdiscMarkedPackets'), from, to),
     };
   }
 }

@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals';
 import type { SessionEvent } from '../../src/contract/session.ts';
 import {
+  faultColumns,
   probeColumns,
   type ProbeColumn,
   probeIndex,
@@ -28,6 +29,7 @@ export const shownSampleColumns = [
   'rxBitsPerSecond',
   'txDroppedPackets',
   'qdiscDroppedPackets',
+  'qdiscMarkedPackets',
   'eventLoopLagUs',
 ] as const satisfies readonly SampleColumn[];
 export type ShownSampleColumn = (typeof shownSampleColumns)[number];
@@ -59,6 +61,8 @@ export class SessionData {
   readonly rttOverview = new FoldingOverview(overviewCells, overviewFirstCellUs);
   readonly inflightOverview = new FoldingOverview(overviewCells, overviewFirstCellUs);
   readonly events = signal<readonly SessionEvent[]>([]);
+  /** What has gone wrong so far, in the order of `faultColumns`; NaN: not counted. */
+  readonly faults = signal<readonly number[]>([]);
   /** Goes up with everything that is added. */
   revision = 0;
   /** Rows that the engine left out because this window did not keep up. */
@@ -99,6 +103,7 @@ export class SessionData {
     this.rttOverview.clear();
     this.inflightOverview.clear();
     this.events.value = [];
+    this.faults.value = [];
     this.skippedRows.value = 0;
     this.#clockOffsetUs = Number.POSITIVE_INFINITY;
     this.revision++;
@@ -113,8 +118,17 @@ export class SessionData {
       this.inflightOverview.add(timeUs, values[offset + sampleIndex.inflightMaxBytes] ?? Number.NaN);
       this.rttOverview.add(timeUs, Number.NaN);
     }
+    this.#updateFaults(values.subarray(-width));
     const offsetUs = atMs * 1000 - this.samples.lastUs;
     if (offsetUs < this.#clockOffsetUs) this.#clockOffsetUs = offsetUs;
+  }
+
+  #updateFaults(row: Float64Array): void {
+    const known = this.faults.peek();
+    // In a gap nothing is known; what was counted before still holds.
+    if (Number.isNaN(row[sampleIndex.bqlEnabled] ?? Number.NaN)) return;
+    const counts = faultColumns.map((column) => row[sampleIndex[column]] ?? Number.NaN);
+    if (counts.some((count, i) => !Object.is(count, known[i]))) this.faults.value = counts;
   }
 
   #addProbes(values: Float64Array): void {

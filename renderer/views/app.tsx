@@ -86,5 +86,6 @@ function isTyping(event: KeyboardEvent): boolean {
   if (!(target instanceof HTMLElement)) return false;
   if (target.closest('dialog') !== null || target.isContentEditable) return true;
   if (target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement) return true;
+  if (target instanceof HTMLSelectElement) return true;
   return event.key === ' ' && target.closest('button, a, pre') !== null;
 }

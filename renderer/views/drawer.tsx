@@ -1,4 +1,6 @@
+import { faultWords } from '../../src/contract/fault-words.ts';
 import type { Fact, Session } from '../../src/contract/session.ts';
+import { faultColumns } from '../../src/contract/telemetry.ts';
 import { formatCount, formatDuration, formatElapsed } from '../../src/base/units.ts';
 import { useApp } from '../app-context.ts';
 import { reportKey } from '../store/app-store.ts';
@@ -48,6 +50,7 @@ function SessionFacts({ session }: { readonly session: Session }) {
         </section>
       )}
       <Validity session={session} />
+      <Faults session={session} />
       {groups.map(({ group, title }) => (
         <FactGroup key={group} title={title} facts={session.facts.filter((fact) => fact.group === group)} />
       ))}
@@ -90,12 +93,18 @@ function Validity({ session }: { readonly session: Session }) {
         </div>
         <div
           {...hint(
-            'Packets that a full queue dropped. Under a load without a target rate this is as it should be.',
+            'Packets that a full queue, or fq_codel, dropped. Under a load without a target rate this is as it should be.',
           )}
         >
           <dt>Dropped</dt>
           <dd>{formatCount(now.droppedPackets)} packets</dd>
         </div>
+        {now.markedPackets === 0 ? null : (
+          <div {...hint('Packets that fq_codel marked in place of dropping them: their senders speak ECN.')}>
+            <dt>Marked</dt>
+            <dd>{formatCount(now.markedPackets)} packets</dd>
+          </div>
+        )}
         {skippedRows === 0 ? null : (
           <div {...hint('This window did not keep up. The charts have gaps there; the recording does not.')}>
             <dt>Not shown</dt>
@@ -104,6 +113,34 @@ function Validity({ session }: { readonly session: Session }) {
         )}
       </dl>
       <p class="quiet">Over {aboutWindow(store.readingsOf(session).value)}.</p>
+    </section>
+  );
+}
+
+/** What has gone wrong with the device so far, by code; what has not is left out. */
+function Faults({ session }: { readonly session: Session }) {
+  const { store } = useApp();
+  const counts = store.engine.dataOf(session.id).faults.value;
+  if (!counts.some((count) => count >= 0)) return null;
+  const counted = faultColumns.flatMap((fault, i) => {
+    const count = counts[i] ?? 0;
+    return count > 0 ? [{ ...faultWords[fault], fault, count }] : [];
+  });
+  return (
+    <section>
+      <h3>Faults</h3>
+      {counted.length === 0 ? (
+        <p class="quiet">No transfer has failed.</p>
+      ) : (
+        <dl class="facts">
+          {counted.map(({ fault, title, hint: words, count }) => (
+            <div key={fault} {...hint(words)}>
+              <dt>{title}</dt>
+              <dd>{formatCount(count)}</dd>
+            </div>
+          ))}
+        </dl>
+      )}
     </section>
   );
 }

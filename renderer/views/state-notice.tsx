@@ -38,7 +38,10 @@ export function StateNotice({ entry, session }: { readonly entry: DeviceEntry; r
         <Notice
           tone="error"
           words="Stalled"
-          cause="Bytes are in flight and none of them completes: the device or its link does not take them."
+          cause={
+            problemOf(session, 'not-recovered', 'recovering', 'stalled') ??
+            'Bytes are in flight and none of them completes: the device or its link does not take them.'
+          }
           action="Stop"
           onAction={stop}
         />
@@ -48,7 +51,7 @@ export function StateNotice({ entry, session }: { readonly entry: DeviceEntry; r
         <Notice
           tone="error"
           words="Lost"
-          cause="The device is gone: unplugged, reset or without power. What was measured is kept; the gap ends when it returns."
+          cause={`${problemOf(session, 'gone') ?? 'The device is gone: unplugged, reset or without power.'} What was measured is kept; the gap ends when it returns.`}
           action="Stop waiting"
           onAction={stop}
         />
@@ -89,6 +92,15 @@ export function StateNotice({ entry, session }: { readonly entry: DeviceEntry; r
       );
     }
   }
+}
+
+/** The first of these problems that the session has, in its own words. */
+function problemOf(session: Session, ...ids: readonly string[]): string | undefined {
+  for (const id of ids) {
+    const problem = session.problems.find((one) => one.id === id);
+    if (problem !== undefined) return problem.message;
+  }
+  return undefined;
 }
 
 function Notice({ tone, words, cause, action, onAction }: NoticeProps) {

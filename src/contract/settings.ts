@@ -77,8 +77,14 @@ export const pingSettingsSchema = z.object({
   payloadBytes: z.number().int().min(0).max(1400),
   /** An answer that takes longer is counted as lost. */
   timeoutMs: z.number().int().min(100).max(60_000),
+  /** IPv4 address; absent: the session's target. */
+  target: z.string().optional(),
 });
 export type PingSettings = z.infer<typeof pingSettingsSchema>;
+
+/** One more ping beside the one that the telemetry is about; it runs while that one does. */
+const morePingSchema = pingSettingsSchema.omit({ enabled: true });
+export type MorePing = z.infer<typeof morePingSchema>;
 
 /** How the interface gets its address. */
 export const addressSettingsSchema = z.discriminatedUnion('mode', [
@@ -101,10 +107,13 @@ export const sessionSettingsSchema = z.object({
   /** Absent: none. */
   download: downloadSettingsSchema.optional(),
   ping: pingSettingsSchema,
+  morePings: z.array(morePingSchema).max(8).optional(),
   address: addressSettingsSchema,
   /** IPv4 address that ping and load go to; without one: the gateway. */
   target: z.string().optional(),
   sampleRateHz: z.number().min(1).max(100),
+  /** The USB configuration to drive the device in; without one: where it is best driven. */
+  configuration: z.number().int().min(1).max(255).optional(),
   /** Linux: a TAP interface of the host's that shares the device's interface. */
   tap: z.string().min(1).max(15).optional(),
   /** Linux, virtual devices: a TAP interface of the host's that stands at the far end of the device's link. */

@@ -31,10 +31,16 @@ import { DriverError, resetPort } from '../usbnet/procedure.ts';
 import { type ProcedureOutcome, ProcedureRunner } from '../usbnet/procedure-runner.ts';
 import type { Transfer } from '../usbnet/transfer.ts';
 import type { RequestResult, Transport, TransportHandler } from '../usbnet/transport.ts';
-import { formatIpv4Address, parseIpv4Address, parseIpv4Cidr } from '../wire/ipv4-address.ts';
+import {
+  formatIpv4Address,
+  ipv4AddressIsHost,
+  parseIpv4Address,
+  parseIpv4Cidr,
+} from '../wire/ipv4-address.ts';
 import { formatMacAddress, zeroMacAddress } from '../wire/mac-address.ts';
 import { describeDriver, describeQdisc } from './facts.ts';
 import type { MeasurementObserver, MeasurementOptions, MeasurementPath } from './measurement-path.ts';
+import { chooseTarget } from './measurement-target.ts';
 import { describeTap, type TapLink } from './tap-link.ts';
 import { ProgressWatch } from './progress-watch.ts';
 import { type LagMeter, Sampler } from './sampler.ts';
@@ -100,6 +106,8 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
   #stack: IpStack | undefined;
   #dhcp: DhcpClient | undefined;
   #ping: Ping | undefined;
+  #morePings: readonly Ping[] = [];
+  #omittedProbes = 0;
   #load: Load | undefined;
   #download: Download | undefined;
   #sampler: Sampler | undefined;
@@ -210,6 +218,16 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
     this.#ping = new Ping(stack, pingIdentifier, pingTiming(this.#settings.ping), (result) =>
       this.#handleProbe(result),
     );
+    this.#morePings = (this.#settings.morePings ?? []).map(
+      (settings, index) =>
+        new Ping(
+          stack,
+          pingIdentifier + 1 + index,
+          pingTiming({ ...settings, enabled: this.#settings.ping.enabled }),
+          (result) => this.#handleMoreProbe(index, result),
+          2 + index,
+        ),
+    );
     this.#sampler = new Sampler({
       netif,
       startUs,
@@ -227,7 +245,7 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
       netif,
       observer: this.#observer,
       ladder: this.#options.recovery,
-      answersOverdue: () => this.#answered && this.#lostInARow >= silentProbes,
+      answersOverdue: () => netif.carrier && this.#answered && this.#lostInARow >= silentProbes,
       nowUs,
     });
     this.#observer.handleStage('carrier', 'active', 'waiting for the link');
@@ -253,8 +271,9 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
     }
     const cidr = parseIpv4Cidr(address.cidr);
     const gateway = address.gateway === undefined ? undefined : parseIpv4Address(address.gateway);
-    if (cidr === undefined || (address.gateway !== undefined && gateway === undefined)) {
-      const text = cidr === undefined ? address.cidr : (address.gateway ?? '');
+    const hasAddress = cidr !== undefined && ipv4AddressIsHost(cidr.address);
+    if (!hasAddress || (address.gateway !== undefined && gateway === undefined)) {
+      const text = hasAddress ? (address.gateway ?? '') : address.cidr;
       this.#fail(
         'address',
         new AppError('bad-input', `"${text}" is not an IPv4 address of the form 10.9.0.2/24`),
@@ -283,7 +302,7 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
       },
     ]);
     this.#giveToHost(configuration);
-    this.#setTarget(gateway, nowUs);
+    this.#setTarget(configuration, nowUs);
   }
 
   /** With a TAP interface the host has the same address, so that its programs use the device too. */
@@ -299,14 +318,9 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
     else this.#observer.handleProblem(problem);
   }
 
-  #setTarget(gateway: number | undefined, nowUs: number): void {
-    const { target: wanted } = this.#settings;
-    const target = wanted === undefined ? gateway : parseIpv4Address(wanted);
+  #setTarget(configuration: Ipv4Configuration, nowUs: number): void {
+    const { address: target, reason } = chooseTarget(this.#settings.target, configuration);
     if (target === undefined) {
-      const reason =
-        wanted === undefined
-          ? 'there is no gateway to measure against'
-          : `"${wanted}" is not an IPv4 address`;
       this.#observer.handleStage('target', 'failed', reason);
       this.#observer.handleProblem({
         id: 'no-target',
@@ -322,7 +336,7 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
     this.#observer.handleCured('no-target');
     this.#observer.handleStage('target', 'active', `${formatIpv4Address(target)} is being asked`);
     this.#observer.handleFacts([{ group: 'network', name: 'Target', value: formatIpv4Address(target) }]);
-    this.#ping?.setTarget(target, nowUs);
+    this.#setPingTargets(target, nowUs);
     this.#load?.setTarget(target, nowUs);
     this.#download?.setTarget(target, nowUs);
     this.#observer.handleStage('measure', 'active', this.#settings.ping.enabled ? 'measuring' : 'load only');
@@ -338,7 +352,7 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
   handleLeaseLost(nowUs: number): void {
     this.#observer.handleEvent('stage', 'the DHCP lease was lost', nowUs);
     this.#observer.handleStage('address', 'active', 'asking for an address by DHCP');
-    this.#ping?.setTarget(undefined, nowUs);
+    this.#setPingTargets(undefined, nowUs);
     this.#load?.setTarget(undefined, nowUs);
     this.#download?.setTarget(undefined, nowUs);
   }
@@ -370,7 +384,9 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
       return;
     }
     this.#observer.handleStage('carrier', 'active', 'waiting for the link');
-    this.#ping?.setTarget(undefined, nowUs);
+    // Without a link nobody can answer; who did not before may do so with the next one.
+    this.#lostInARow = 0;
+    this.#setPingTargets(undefined, nowUs);
     this.#load?.setTarget(undefined, nowUs);
     this.#download?.setTarget(undefined, nowUs);
     this.#carrierDueAtUs = nowUs + carrierPatienceUs;
@@ -378,20 +394,56 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
 
   handlePacketDequeued(tag: number, waitUs: number): void {
     this.#sampler?.addQdiscWait(waitUs);
-    if (tag !== 0) this.#ping?.handlePacketDequeued(tag, waitUs);
+    if (tag === 0) return;
+    this.#ping?.handlePacketDequeued(tag, waitUs);
+    for (const ping of this.#morePings) ping.handlePacketDequeued(tag, waitUs);
   }
 
-  // Nobody waits for a packet that the qdisc has dropped: a probe is lost when its time is over.
-  handlePacketDropped(): void {}
+  // A probe that the qdisc has dropped is lost when its time is over, like any other.
+  handlePacketDropped(tag: number): void {
+    this.#load?.handlePacketDropped(tag);
+  }
 
   handlePacketSent(tag: number, handedOverAtUs: number, completedAtUs: number, ok: boolean): void {
     this.#load?.handlePacketSent(tag);
     if (!ok) return;
     this.#sampler?.addDriverQueue(completedAtUs - handedOverAtUs);
-    if (tag !== 0) this.#ping?.handlePacketSent(tag, handedOverAtUs, completedAtUs);
+    if (tag === 0) return;
+    this.#ping?.handlePacketSent(tag, handedOverAtUs, completedAtUs);
+    for (const ping of this.#morePings) ping.handlePacketSent(tag, handedOverAtUs, completedAtUs);
   }
 
   #handleProbe(result: ProbeResult): void {
+    this.#observer.handleProbe(this.#fillProbeRow(result));
+    if (Number.isNaN(result.rttUs)) this.#handleLost();
+    else this.#handleAnswer();
+  }
+
+  #handleMoreProbe(index: number, result: ProbeResult): void {
+    this.#observer.handleMoreProbe?.(index, this.#fillProbeRow(result));
+  }
+
+  /** Pings go to targets of their own, or to the session's; undefined stops them. */
+  #setPingTargets(target: number | undefined, nowUs: number): void {
+    const targetOf = (own: string | undefined): number | undefined => {
+      if (target === undefined || own === undefined) return target;
+      return parseIpv4Address(own);
+    };
+    const { ping, morePings = [] } = this.#settings;
+    this.#ping?.setTarget(targetOf(ping.target), nowUs);
+    this.#morePings.forEach((more, index) => more.setTarget(targetOf(morePings[index]?.target), nowUs));
+  }
+
+  /** Tells of probes that could not be sent: a pause of ours leaves a gap, not a row of good round trips. */
+  #watchOmitted(nowUs: number): void {
+    const omitted = this.#ping?.omitted ?? 0;
+    if (omitted === this.#omittedProbes) return;
+    const count = omitted - this.#omittedProbes;
+    this.#omittedProbes = omitted;
+    this.#observer.handleEvent('gap', `${formatCount(count)} pings were due in a pause and not sent`, nowUs);
+  }
+
+  #fillProbeRow(result: ProbeResult): Float64Array {
     const row = this.#probeRow;
     row[probeIndex.timeUs] = result.dueAtUs - this.#options.startUs;
     row[probeIndex.sequence] = result.sequence;
@@ -399,9 +451,7 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
     row[probeIndex.qdiscWaitUs] = result.qdiscWaitUs;
     row[probeIndex.driverQueueUs] = result.driverQueueUs;
     row[probeIndex.lateUs] = result.lateUs;
-    this.#observer.handleProbe(row);
-    if (Number.isNaN(result.rttUs)) this.#handleLost();
-    else this.#handleAnswer();
+    return row;
   }
 
   #handleAnswer(): void {
@@ -459,7 +509,16 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
     if (changes.download !== undefined && download !== undefined) {
       this.#download?.configure(download, nowUs);
     }
-    if (changes.ping !== undefined) this.#ping?.configure(pingTiming(ping), nowUs);
+    if (changes.ping !== undefined) {
+      this.#ping?.configure(pingTiming(ping), nowUs);
+      const more = after.morePings ?? [];
+      this.#morePings.forEach((morePing, index) => {
+        const own = more[index];
+        if (own !== undefined) {
+          morePing.configure(pingTiming({ ...own, enabled: ping.enabled }), nowUs);
+        }
+      });
+    }
   }
 
   /** Another qdisc, or the same with other options; nothing where all is as it was. */
@@ -493,6 +552,7 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
     if (this.#stopping) return;
     this.#whenStopped = done;
     this.#ping?.close();
+    for (const ping of this.#morePings) ping.close();
     this.#load?.setTarget(undefined, nowUs);
     this.#download?.setTarget(undefined, nowUs);
     this.#sampler?.stop();
@@ -565,6 +625,8 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
     this.#dhcp?.poll(nowUs);
     this.#stack?.poll(nowUs);
     this.#ping?.poll(nowUs);
+    for (const ping of this.#morePings) ping.poll(nowUs);
+    this.#watchOmitted(nowUs);
     this.#load?.poll(nowUs);
     this.#download?.poll(nowUs);
     this.#options.tap?.bridge?.poll(nowUs);
@@ -580,6 +642,7 @@ export class DataPath implements MeasurementPath, TransportHandler, NetifObserve
     const { tap } = this.#options;
     if (tap?.bridge !== undefined) next = Math.min(next, tap.bridge.pollAtUs());
     if (this.#ping !== undefined) next = Math.min(next, this.#ping.pollAtUs());
+    for (const ping of this.#morePings) next = Math.min(next, ping.pollAtUs());
     if (this.#sampler !== undefined) next = Math.min(next, this.#sampler.pollAtUs());
     if (this.#stack !== undefined) next = Math.min(next, this.#stack.pollAtUs());
     if (this.#dhcp !== undefined) next = Math.min(next, this.#dhcp.pollAtUs());

@@ -101,6 +101,7 @@ export class DeviceSession implements MeasurementObserver {
   readonly #log: Log;
   readonly #changed = new Emitter<void>();
   readonly #event = new Emitter<SessionEvent>();
+  readonly #moreProbe = new Emitter<{ readonly index: number; readonly row: Float64Array }>();
   readonly #feeds = { samples: new TelemetryFeed('samples'), probes: new TelemetryFeed('probes') } as const;
   readonly #events: SessionEvent[] = [];
   readonly #problems = new Map<string, Problem>();
@@ -154,6 +155,10 @@ export class DeviceSession implements MeasurementObserver {
   }
   get onEvent(): Event<SessionEvent> {
     return this.#event.event;
+  }
+  /** What became of a probe of one of the further pings; the row is valid during the call only. */
+  get onMoreProbe(): Event<{ readonly index: number; readonly row: Float64Array }> {
+    return this.#moreProbe.event;
   }
   get events(): readonly SessionEvent[] {
     return this.#events;
@@ -244,7 +249,7 @@ export class DeviceSession implements MeasurementObserver {
 
   /** Whoever ends the session meanwhile has to wait for it: only what is open can be given back. */
   async #open(): Promise<OpenedDevice> {
-    const opening = this.#options.open((error) => this.handleFailure(asAppError(error)));
+    const opening = this.#options.open((error) => this.handleFailure(asAppError(error)), this.#settings);
     this.#opening = opening.then(
       (opened) => {
         this.#opened = opened;
@@ -446,6 +451,10 @@ export class DeviceSession implements MeasurementObserver {
     this.#recorder?.writeRows('probes', row);
   }
 
+  handleMoreProbe(index: number, row: Float64Array): void {
+    this.#moreProbe.emit({ index, row });
+  }
+
   handleEvent(kind: SessionEvent['kind'], text: string, nowUs: number): void {
     this.#addEvent(kind, text, nowUs - this.#startUs);
   }
@@ -609,7 +618,7 @@ export class DeviceSession implements MeasurementObserver {
     await this.#sleep?.ended;
     if (this.#isFinishing()) return;
     const wait = new DeviceWait({
-      open: () => reopen.open((failure) => this.handleFailure(asAppError(failure))),
+      open: () => reopen.open((failure) => this.handleFailure(asAppError(failure)), this.#settings),
       onChange: reopen.onChange,
       limitMs:
         this.#interruption?.kind === 'unplug'

@@ -17,11 +17,11 @@ import type { Scenario } from '../probes/scenario.ts';
 import type { DeviceSource, ListedDevice } from './device-source.ts';
 import { DeviceSession, type ReopenDevice } from './device-session.ts';
 import { ExperimentRunner } from './experiment-runner.ts';
-import type { OpenedDevice } from './opened-device.ts';
+import type { OpenDevice } from './opened-device.ts';
 import type { RemoteServer, RemoteSource } from './remote-source.ts';
 import { scenarioOf, summaryOfScenario } from './scenario-summary.ts';
 import { SegmentPrograms } from './segment-programs.ts';
-import { pingOfScenario } from './segment-settings.ts';
+import { morePingsOfScenario, pingOfScenario } from './segment-settings.ts';
 import type { Archive } from './session-recorder.ts';
 import { unsupportedDevice } from './usb-source.ts';
 
@@ -209,7 +209,7 @@ export class Engine implements EngineApi {
 
   #reopen(lost: ListedDevice, waitMs: number | undefined): ReopenDevice {
     const { id, name } = lost.device;
-    const open = async (fail: (error: unknown) => void): Promise<OpenedDevice> => {
+    const open: OpenDevice = async (fail, choice) => {
       const listed = await this.#find(id);
       if (listed === undefined) {
         throw new AppError('no-such-device', `${name} is not there`, { details: { deviceId: id } });
@@ -222,7 +222,7 @@ export class Engine implements EngineApi {
         });
       }
       if (listed.open === undefined) throw unsupportedDevice(listed.device);
-      return listed.open(fail);
+      return listed.open(fail, choice);
     };
     return {
       open,
@@ -260,6 +260,7 @@ export class Engine implements EngineApi {
       bql: { ...rest.settings.bql, enabled: scenario.arms[0]?.bql.enabled ?? true },
       load: { ...rest.settings.load, enabled: false },
       ping: pingOfScenario(scenario, rest.settings.ping),
+      morePings: morePingsOfScenario(scenario, rest.settings.ping),
     };
     const session = await this.startSession({ ...rest, settings });
     const runner = new ExperimentRunner({

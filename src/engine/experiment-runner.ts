@@ -183,6 +183,7 @@ export class ExperimentRunner {
       session.subscribe('probes', 0, ({ values }) =>
         eachRow(probeColumns.length, values, (row) => this.#collector.addProbe(row)),
       ),
+      session.onMoreProbe(({ index, row }) => this.#collector.addMoreProbe(index, row)),
       session.onChange(() => {
         if (session.snapshot.state === 'lost') this.#wasLost = true;
       }),

@@ -1,6 +1,12 @@
 import { type ExperimentPhase, loadNotes, type SegmentLoad } from '../probes/experiment.ts';
 import type { Direction } from '../probes/scenario.ts';
-import type { PacketRates, PhaseCollector, PhaseStatistics, Stretch } from './phase-statistics.ts';
+import type {
+  MoreProbeStatistics,
+  PacketRates,
+  PhaseCollector,
+  PhaseStatistics,
+  Stretch,
+} from './phase-statistics.ts';
 
 /** What a stock iperf3 said of a segment at its end; null where it did not. */
 export interface IperfSummary {
@@ -58,6 +64,8 @@ export interface ExperimentSegment extends PhaseStatistics {
   readonly payloadDownBitsPerSecond: number | null;
   readonly counts: boolean;
   readonly notes: readonly string[];
+  /** What the scenario's further icmp probes measured, in their order. */
+  readonly moreProbes: readonly MoreProbeStatistics[];
   readonly iperf3?: IperfSummary;
   readonly irtt?: IrttSummary;
 }
@@ -109,6 +117,7 @@ export function segmentOf(run: SegmentRun, collector: PhaseCollector): Experimen
     ...payloadRates(by, collector.packetRates(counted)),
     counts: run.counts,
     notes: run.notes,
+    moreProbes: collector.moreProbes(counted),
     ...collector.statistics(counted),
     ...(run.iperf3 === undefined ? {} : { iperf3: run.iperf3 }),
     ...(run.irtt === undefined ? {} : { irtt: run.irtt }),

@@ -14,6 +14,8 @@ export interface MeasurementObserver {
   /** Rows of the telemetry tables, valid during the call only. */
   handleSample(row: Float64Array): void;
   handleProbe(row: Float64Array): void;
+  /** The same of one of the session's further pings, by its place among them. */
+  handleMoreProbe?(index: number, row: Float64Array): void;
   handleEvent(kind: SessionEvent['kind'], text: string, nowUs: number): void;
   handleProblem(problem: Problem): void;
   handleCured(problemId: string): void;

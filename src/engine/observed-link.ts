@@ -5,7 +5,7 @@ import type { PingSettings } from '../contract/settings.ts';
 import { probeColumns, probeIndex } from '../contract/telemetry.ts';
 import { OsPing, type OsPingSettings } from '../observe/os-ping.ts';
 import type { PingResult } from '../observe/ping-tracker.ts';
-import { parseIpv4Address } from '../wire/ipv4-address.ts';
+import { ipv4AddressIsHost, parseIpv4Address } from '../wire/ipv4-address.ts';
 import type { MeasurementObserver } from './measurement-path.ts';
 import type { ObserveSystem } from './observe-system.ts';
 
@@ -151,8 +151,11 @@ export class ObservedLink implements Polled {
   #chooseTarget(nowUs: number): void {
     const wanted = this.#options.wantedTarget;
     if (this.#addresses === undefined || !this.#isCarrierKnown) return;
-    if (wanted !== undefined && parseIpv4Address(wanted) === undefined) {
+    const wantedAddress = wanted === undefined ? undefined : parseIpv4Address(wanted);
+    if (wanted !== undefined && wantedAddress === undefined) {
       this.#setTarget(undefined, `"${wanted}" is not an IPv4 address`, nowUs);
+    } else if (wantedAddress !== undefined && !ipv4AddressIsHost(wantedAddress)) {
+      this.#setTarget(undefined, `${wanted} is not the address of a host`, nowUs);
     } else if (this.#carrier !== true) {
       // What is lost without a link says nothing of the queue.
       this.#setTarget(undefined, 'there is no link', nowUs);

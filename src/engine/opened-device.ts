@@ -25,9 +25,15 @@ export interface OpenedDevice {
   close(): Promise<readonly NotReturned[]>;
 }
 
+/** What the user wants of a device that can be more than one thing. */
+export interface OpenChoice {
+  /** The USB configuration to drive it in; absent: where it is best driven. */
+  readonly configuration?: number | undefined;
+}
+
 /**
  * Opens a device.
  * @param fail gets what goes wrong in the loop or the transport later on
  * @throws AppError (as a rejection) if it can't be opened
  */
-export type OpenDevice = (fail: (error: unknown) => void) => Promise<OpenedDevice>;
+export type OpenDevice = (fail: (error: unknown) => void, choice: OpenChoice) => Promise<OpenedDevice>;

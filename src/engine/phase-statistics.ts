@@ -36,6 +36,9 @@ export interface PacketRates {
   readonly rxPacketsPerSecond: number | null;
 }
 
+/** What a further ping measured. */
+export type MoreProbeStatistics = Pick<PhaseStatistics, 'probes' | 'lost' | 'rttUs' | 'probeQdiscWaitUs'>;
+
 /** A stretch of the telemetry's time. */
 export interface Stretch {
   readonly fromUs: number;
@@ -60,6 +63,8 @@ function spread(values: readonly number[]): Spread {
 export class PhaseCollector {
   readonly #samples: Float64Array[] = [];
   readonly #probes: Float64Array[] = [];
+  /** Of further pings, by their place. */
+  readonly #moreProbes: Float64Array[][] = [];
 
   addSample(row: Float64Array): void {
     this.#samples.push(row.slice());
@@ -67,6 +72,24 @@ export class PhaseCollector {
 
   addProbe(row: Float64Array): void {
     this.#probes.push(row.slice());
+  }
+
+  addMoreProbe(index: number, row: Float64Array): void {
+    (this.#moreProbes[index] ??= []).push(row.slice());
+  }
+
+  /** What the further pings measured in the stretches, in their order. */
+  moreProbes(...stretches: readonly Stretch[]): readonly MoreProbeStatistics[] {
+    return this.#moreProbes.map((all) => {
+      const probes = stretches.flatMap((stretch) => dueIn(all, stretch));
+      const rtts = column(probes, probeIndex.rttUs);
+      return {
+        probes: probes.length,
+        lost: rtts.filter((rtt) => Number.isNaN(rtt)).length,
+        rttUs: spread(rtts),
+        probeQdiscWaitUs: spread(column(probes, probeIndex.qdiscWaitUs)),
+      };
+    });
   }
 
   /**
@@ -141,17 +164,22 @@ export class PhaseCollector {
     });
   }
 
-  #probesOf({ fromUs, toUs }: Stretch): readonly Float64Array[] {
-    return this.#probes.filter((row) => {
-      const dueUs = row[probeIndex.timeUs] ?? 0;
-      return dueUs >= fromUs && dueUs < toUs;
-    });
+  #probesOf(stretch: Stretch): readonly Float64Array[] {
+    return dueIn(this.#probes, stretch);
   }
 
   clear(): void {
     this.#samples.length = 0;
     this.#probes.length = 0;
+    this.#moreProbes.length = 0;
   }
+}
+
+function dueIn(probes: readonly Float64Array[], { fromUs, toUs }: Stretch): readonly Float64Array[] {
+  return probes.filter((row) => {
+    const dueUs = row[probeIndex.timeUs] ?? 0;
+    return dueUs >= fromUs && dueUs < toUs;
+  });
 }
 
 function column(rows: readonly Float64Array[], index: number): readonly number[] {

@@ -3,6 +3,11 @@ import type { LoopFailure, SessionLoop } from './session-loop.ts';
 
 /** In one turn of the event loop, parts that keep one another busy get this many rounds; then others get their turn. */
 const roundsPerTurn = 64;
+/**
+ * A turn ends after so long, too. Transfers that end meanwhile are seen only between turns: where handing one over takes
+ * long, a turn that fills the whole queue would find all of it done at its end, which is what starvation looks like to BQL.
+ */
+const longestTurnUs = 1000;
 const usPerMs = 1000;
 /** The longest that Node's timers can wait, with room. */
 const longestTimerMs = 1_000_000;
@@ -74,15 +79,17 @@ export class RealLoop implements SessionLoop {
   #turn(): void {
     if (this.#closed) return;
     let nextUs = neverUs;
+    const beganUs = this.#clock.nowUs();
+    let nowUs = beganUs;
     try {
-      for (let round = 0; round < roundsPerTurn; round++) {
-        const nowUs = this.#clock.nowUs();
+      for (let round = 0; round < roundsPerTurn && nowUs - beganUs < longestTurnUs; round++) {
         nextUs = neverUs;
         for (const part of this.#parts) {
           if (part.pollAtUs() <= nowUs) part.poll(nowUs);
         }
         for (const part of this.#parts) nextUs = Math.min(nextUs, part.pollAtUs());
         if (this.#isClosed() || nextUs > nowUs) break;
+        nowUs = this.#clock.nowUs();
       }
     } catch (error) {
       this.#stopWith(error);

@@ -5,7 +5,9 @@ import type { Log } from '../base/log.ts';
 import type { Device } from '../contract/device.ts';
 import type { Problem } from '../contract/problem.ts';
 import { formatUsbId } from '../minidrivers/described-device.ts';
-import { explainNoMatch, matchDevice } from '../minidrivers/registry.ts';
+import { type DeviceRule, findRule } from '../minidrivers/device-rule.ts';
+import { asixRules } from '../minidrivers/rules/asix-rules.ts';
+import { ax88179Rules } from '../minidrivers/rules/ax88179-rules.ts';
 import {
   formatUsbipServer,
   parseUsbipDeviceId,
@@ -17,9 +19,10 @@ import type { UsbipImport } from '../transports/usbip-import.ts';
 import type { UsbBusDevice } from '../transports/usb-bus.ts';
 import type { MinidriverName } from '../usbnet/minidriver.ts';
 import { cdcSubclasses, usbClasses } from '../wire/cdc-class.ts';
+import { chooseMatch } from './choose-match.ts';
 import { drive } from './drive.ts';
 import type { DeviceSource, ListedDevice } from './device-source.ts';
-import type { OpenedDevice } from './opened-device.ts';
+import type { OpenChoice, OpenedDevice } from './opened-device.ts';
 import { RealLoop } from './real-loop.ts';
 import { looksLikeNetwork } from './usb-source.ts';
 
@@ -128,7 +131,7 @@ export class RemoteSource implements DeviceSource {
     if (bus.failure !== undefined) entry.notBeforeUs = this.#clock.nowUs() + unansweredUs;
     return devices.filter(mayBeNetwork).map((device) => ({
       device: describeListed(entry.server, device),
-      open: (fail) => this.#open(bus, device.id, fail),
+      open: (fail, choice) => this.#open(bus, device.id, fail, choice),
       identity: formatUsbId(device.vendorId, device.productId),
     }));
   }
@@ -151,32 +154,32 @@ export class RemoteSource implements DeviceSource {
         problems: [],
       },
       // Why it is not listed is the server's to say.
-      open: (fail) => this.#open(entry.bus, deviceId, fail),
+      open: (fail, choice) => this.#open(entry.bus, deviceId, fail, choice),
     };
   }
 
-  async #open(bus: UsbipBus, id: string, fail: (error: unknown) => void): Promise<OpenedDevice> {
+  async #open(
+    bus: UsbipBus,
+    id: string,
+    fail: (error: unknown) => void,
+    choice: OpenChoice,
+  ): Promise<OpenedDevice> {
     const imported = await bus.import(id);
     try {
-      return await this.#openImported(imported, fail);
+      return await this.#openImported(imported, fail, choice);
     } catch (error) {
       await imported.close();
       throw error;
     }
   }
 
-  async #openImported(imported: UsbipImport, fail: (error: unknown) => void): Promise<OpenedDevice> {
+  async #openImported(
+    imported: UsbipImport,
+    fail: (error: unknown) => void,
+    choice: OpenChoice,
+  ): Promise<OpenedDevice> {
     const usbDevice = imported.device;
-    const [match] = matchDevice(usbDevice, usbDevice.activeConfiguration);
-    if (match === undefined) {
-      throw new AppError(
-        'unsupported-device',
-        `${usbDevice.id} cannot be driven: ${explainNoMatch(usbDevice)}`,
-        {
-          details: { deviceId: usbDevice.id },
-        },
-      );
-    }
+    const match = chooseMatch(usbDevice, choice);
     const loop = new RealLoop(this.#clock, fail);
     const lease = await imported.lease({
       interfaces: [...new Set([match.controlInterface, match.dataInterface])],
@@ -243,11 +246,24 @@ function tellsNothing(device: UsbBusDevice): boolean {
 }
 
 function mayBeNetwork(device: UsbBusDevice): boolean {
-  return tellsNothing(device) ? openClasses.has(device.descriptor.deviceClass) : looksLikeNetwork(device);
+  return tellsNothing(device)
+    ? openClasses.has(device.descriptor.deviceClass)
+    : looksLikeNetwork(device) || guessDriver(device) !== undefined;
 }
 
-/** The driver that a device will have, as far as class triples tell; the rest is seen when it is opened. */
+/** Chips that are known by their ids, and say of themselves only that they are of their vendor's own kind. */
+const chipRules: readonly (readonly [MinidriverName, readonly DeviceRule[]])[] = [
+  ['ax88179_178a', ax88179Rules],
+  ['asix', asixRules],
+];
+
+/** The driver that a device will have, as far as ids and class triples tell; the rest is seen when it is opened. */
 function guessDriver(device: UsbBusDevice): MinidriverName | undefined {
+  const id = formatUsbId(device.vendorId, device.productId);
+  const [altSetting] = device.configurations[0]?.interfaces[0]?.altSettings ?? [];
+  for (const [name, rules] of chipRules) {
+    if (altSetting !== undefined && findRule(rules, id, altSetting) !== undefined) return name;
+  }
   const subclasses = device.configurations.flatMap(({ interfaces }) =>
     interfaces.flatMap(({ altSettings }) =>
       altSettings

@@ -11,6 +11,8 @@ import { readIrtt } from './irtt-output.ts';
 const versionLimitMs = 3000;
 const connectLimitMs = 2000;
 const priorityTos = 0x10;
+/** Beyond its segment, of a program that we did not end. */
+const graceSeconds = 3;
 /** Of what one program writes in a segment. */
 const bytesKept = 8_000_000;
 
@@ -124,7 +126,7 @@ export class SegmentPrograms {
       `--dscp=0x${(probe.priority ? priorityTos : 0).toString(16)}`,
       // To be found, and to end, within the segment's tail.
       '--timeouts=500ms,1s',
-      '--wait=3x1s',
+      '--wait=1s',
       // Nothing on standard output but the document.
       '-Q',
       '-o',
@@ -135,12 +137,14 @@ export class SegmentPrograms {
 
   #run(name: Running['name'], phase: ExperimentPhase, programArguments: readonly string[]): void {
     const lines: string[] = [];
+    const limit = String(Math.ceil(phase.durationUs / 1e6) + graceSeconds);
     const running: Running = {
       name,
       lines,
       bytes: 0,
       ended: undefined,
-      program: this.#start(name, programArguments, {
+      // The host ends it if we can't any more.
+      program: this.#start('timeout', ['--signal=KILL', limit, name, ...programArguments], {
         handleLine: (line) => {
           running.bytes += line.length;
           if (running.bytes > bytesKept) return;

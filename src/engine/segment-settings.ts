@@ -3,6 +3,7 @@ import {
   type DownloadSettings,
   type LiveSettings,
   type LoadSettings,
+  type MorePing,
   type PingSettings,
   type QdiscSettings,
   type SessionSettings,
@@ -82,10 +83,33 @@ function download(
   return { enabled, rateBitsPerSecond: load.downRateBitsPerSecond, payloadBytes: load.payloadBytes };
 }
 
+/** The further ones of its icmp probes. */
+export function morePingsOfScenario({ probes }: Pick<Scenario, 'probes'>, base: PingSettings): MorePing[] {
+  const { timeoutMs } = base;
+  return probes
+    .filter(({ kind }) => kind === 'icmp')
+    .slice(1)
+    .map(({ intervalMs, payloadBytes, priority, target }) => ({
+      intervalMs,
+      payloadBytes,
+      tos: priority ? priorityTos : 0,
+      timeoutMs,
+      ...(target === undefined ? {} : { target }),
+    }));
+}
+
 /** The ping that a scenario's results are about: the first of its icmp probes. */
 export function pingOfScenario({ probes }: Pick<Scenario, 'probes'>, base: PingSettings): PingSettings {
   const probe = probes.find(({ kind }) => kind === 'icmp');
   if (probe === undefined) return { ...base, enabled: true };
-  const { intervalMs, payloadBytes, priority } = probe;
-  return { ...base, enabled: true, intervalMs, payloadBytes, tos: priority ? priorityTos : 0 };
+  const { intervalMs, payloadBytes, priority, target } = probe;
+  const tos = priority ? priorityTos : 0;
+  return {
+    ...base,
+    enabled: true,
+    intervalMs,
+    payloadBytes,
+    tos,
+    ...(target === undefined ? {} : { target }),
+  };
 }

@@ -19,7 +19,7 @@ import { type ExperimentOutcome, outcomeOf } from './experiment-outcome.ts';
 import { segmentRun, type SegmentRun } from './experiment-segments.ts';
 import type { MeasurementObserver } from './measurement-path.ts';
 import { verdictOf } from './verdict-words.ts';
-import { pingOfScenario, settingsOfSegment } from './segment-settings.ts';
+import { morePingsOfScenario, pingOfScenario, settingsOfSegment } from './segment-settings.ts';
 import { matchOf } from './sim-source.ts';
 import { PhaseCollector } from './phase-statistics.ts';
 
@@ -76,6 +76,9 @@ class Collector implements MeasurementObserver {
   handleProbe(row: Float64Array): void {
     this.rows.addProbe(row);
   }
+  handleMoreProbe(index: number, row: Float64Array): void {
+    this.rows.addMoreProbe(index, row);
+  }
   handleEvent(): void {}
   handleProblem(problem: Problem): void {
     if (problem.severity === 'error') this.failure ??= new AppError('device-failed', problem.message);
@@ -97,6 +100,7 @@ function settingsOf(scenario: Scenario): SessionSettings {
     ...base,
     load: { ...base.load, enabled: false },
     ping: pingOfScenario(scenario, base.ping),
+    morePings: morePingsOfScenario(scenario, base.ping),
   };
 }
 

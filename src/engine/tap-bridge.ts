@@ -17,11 +17,13 @@ import { copyMacAddress, macAddressesEqual, macAddressLength } from '../wire/mac
 /** Frames taken from the host in one go; then others get their turn. */
 const batch = 64;
 /**
- * While the qdisc holds this share of what it has room for no more are taken from the host: packets wait in the TAP
- * interface, which holds the senders back. Below the length at which it would drop, so that our own probes still find room.
+ * While the qdisc holds this share of what it has room for, frames are taken at a pace: a program that floods the
+ * interface is dropped by the host before it costs us our time. They are still taken, though, and what finds no room is
+ * dropped by the qdisc: a packet of priority, which has room of its own, must not wait behind those that have none.
  */
-const highWaterShare = 0.9;
-const lowWaterShare = 0.6;
+const fullShare = 0.9;
+const fullPaceUs = 1000;
+const fullBatch = 32;
 /** Without a packet to put a frame into, this long is waited. */
 const retryUs = 1000;
 const sourceMacOffset = macAddressLength;
@@ -31,8 +33,18 @@ const arpTargetMacOffset = ethernetHeaderLength + 18;
 /** Has something done at the present time, and then whatever has become due; never from inside of a poll. */
 export type RunNow = (action: (nowUs: number) => void) => void;
 
-/** Whether the host is being held back. */
-type Intake = 'waiting' | 'ready' | 'held-back' | 'closed';
+/** What is needed of a {@link TapDevice}. */
+export type TapFrames = Pick<
+  TapDevice,
+  'read' | 'write' | 'whenReadable' | 'macAddress' | 'setCarrier' | 'close'
+>;
+
+/** What is needed of a device's interface. */
+export type BridgedInterface = Pick<Netif, 'macAddress' | 'packets' | 'transmit'> & {
+  readonly qdisc: Pick<Netif['qdisc'], 'length' | 'roomPackets'>;
+};
+
+type Intake = 'waiting' | 'ready' | 'closed';
 
 /**
  * Joins a TAP interface with the interface of a device: what the host sends goes through our qdisc, BQL and minidriver like
@@ -40,19 +52,20 @@ type Intake = 'waiting' | 'ready' | 'held-back' | 'closed';
  * device (it may not be allowed to change its own), addresses are exchanged on the way.
  */
 export class TapBridge implements Polled {
-  readonly #tap: TapDevice;
-  readonly #netif: Netif;
+  readonly #tap: TapFrames;
+  readonly #netif: BridgedInterface;
   readonly #run: RunNow;
   /** The host's MAC address, if it is another one than the device's. */
   readonly #hostMac: Uint8Array | undefined;
   #intake: Intake = 'waiting';
+  /** The host got something: it may have answered at once, which is not worth a wait on another thread. */
+  #mayHaveAnswered = false;
   #dueAtUs = 0;
   #framesFromHost = 0;
   #framesToHost = 0;
   #refused = 0;
-  #heldBack = 0;
 
-  constructor(tap: TapDevice, netif: Netif, run: RunNow) {
+  constructor(tap: TapFrames, netif: BridgedInterface, run: RunNow) {
     this.#tap = tap;
     this.#netif = netif;
     this.#run = run;
@@ -72,10 +85,6 @@ export class TapBridge implements Polled {
   get refused(): number {
     return this.#refused;
   }
-  /** How often the host was held back because the qdisc was full enough. */
-  get heldBack(): number {
-    return this.#heldBack;
-  }
 
   #await(): void {
     this.#intake = 'waiting';
@@ -94,16 +103,16 @@ export class TapBridge implements Polled {
     return length / roomPackets;
   }
 
-  /** Takes frames from the host, as long as there are any and there is room. */
+  /** Takes frames from the host, as long as there are any: as many as it may have, or a few if the qdisc is full. */
   poll(nowUs: number): void {
-    if (this.#intake === 'held-back' && this.#fill <= lowWaterShare) this.#intake = 'ready';
-    if (this.#intake !== 'ready' || nowUs < this.#dueAtUs) return;
-    for (let i = 0; i < batch; i++) {
-      if (this.#fill >= highWaterShare) {
-        this.#intake = 'held-back';
-        this.#heldBack++;
-        return;
-      }
+    if (nowUs < this.#dueAtUs) return;
+    const looks = this.#intake === 'ready' || this.#looksForAnswers();
+    this.#mayHaveAnswered = false;
+    if (!looks) return;
+    const isFull = this.#fill >= fullShare;
+    const most = isFull ? fullBatch : batch;
+    if (isFull) this.#dueAtUs = nowUs + fullPaceUs;
+    for (let i = 0; i < most; i++) {
       const packet = this.#netif.packets.take();
       if (packet === undefined) {
         this.#dueAtUs = nowUs + retryUs;
@@ -112,8 +121,8 @@ export class TapBridge implements Polled {
       const length = this.#tap.read(packet.bytes);
       if (length <= 0) {
         packet.release();
-        if (length === 0) this.#await();
-        else this.#intake = 'closed';
+        if (length < 0) this.#intake = 'closed';
+        else if (this.#intake === 'ready') this.#await();
         return;
       }
       packet.length = length;
@@ -121,11 +130,16 @@ export class TapBridge implements Polled {
       this.#prepare(packet);
       this.#netif.transmit(packet, nowUs);
     }
+    // There may be more, and somebody waits for it already.
+    this.#mayHaveAnswered = true;
+  }
+
+  #looksForAnswers(): boolean {
+    return this.#mayHaveAnswered && this.#intake === 'waiting';
   }
 
   pollAtUs(): number {
-    if (this.#intake === 'ready') return this.#dueAtUs;
-    return this.#intake === 'held-back' && this.#fill <= lowWaterShare ? this.#dueAtUs : neverUs;
+    return this.#intake === 'ready' || this.#looksForAnswers() ? this.#dueAtUs : neverUs;
   }
 
   /** The priority that the sender's TOS byte asks for, and the device's own MAC address as the source. */
@@ -152,6 +166,7 @@ export class TapBridge implements Polled {
     if (this.#hostMac !== undefined) this.#readdress(bytes, offset, length, this.#hostMac);
     if (this.#tap.write(bytes.subarray(offset, offset + length), length)) this.#framesToHost++;
     else this.#refused++;
+    this.#mayHaveAnswered = true;
   }
 
   #readdress(bytes: Uint8Array, offset: number, length: number, hostMac: Uint8Array): void {

@@ -10,6 +10,12 @@ import { formatMacAddress } from '../wire/mac-address.ts';
 import { runIp } from './ip-program.ts';
 import { type RunNow, TapBridge } from './tap-bridge.ts';
 
+/**
+ * Frames that may wait in the interface for us to take them: in the order that they came, whatever their priority. What
+ * is more waits in the host's own qdisc, where it has one.
+ */
+const queueFrames = 128;
+
 /** Who is told that the host's side could not be set up, or (undefined) that it is. */
 export type TapReport = (problem: Problem | undefined) => void;
 
@@ -57,6 +63,7 @@ export class TapLink {
     const mac = formatMacAddress(netif.macAddress);
     const commands = [
       ['link', 'set', this.name, 'address', mac],
+      ['link', 'set', this.name, 'txqueuelen', String(queueFrames)],
       ['link', 'set', this.name, 'mtu', String(netif.mtuBytes), 'up'],
     ];
     void this.#configure(commands).then((failed) => {

@@ -10,8 +10,10 @@ import type { UsbBus, UsbBusDevice } from '../transports/usb-bus.ts';
 import type { Match } from '../usbnet/minidriver.ts';
 import { usbClasses } from '../wire/cdc-class.ts';
 import type { Log } from '../base/log.ts';
+import { chooseMatch } from './choose-match.ts';
 import type { DeviceSource, ListedDevice } from './device-source.ts';
 import { drive } from './drive.ts';
+import { linkProblems } from './link-problems.ts';
 import type { OpenedDevice } from './opened-device.ts';
 import { RealLoop } from './real-loop.ts';
 
@@ -46,7 +48,10 @@ export class UsbSource implements DeviceSource {
       const [match] = matchDevice(usbDevice, usbDevice.activeConfiguration);
       listed.push({
         device: describe(usbDevice, match, recognitions),
-        open: match === undefined ? undefined : (fail) => this.#open(usbDevice.id, match, fail),
+        open:
+          match === undefined
+            ? undefined
+            : (fail, choice) => this.#open(usbDevice.id, chooseMatch(usbDevice, choice), fail),
         identity: identityOf(usbDevice),
       });
     }
@@ -120,6 +125,7 @@ function describe(
         message,
         ...(remedy === undefined ? {} : { remedy }),
       })),
+      ...linkProblems(usbDevice),
       ...recognitionProblems(usbDevice, match, recognitions),
     ],
   };

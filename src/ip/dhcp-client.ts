@@ -12,6 +12,7 @@ import { ethernetHeaderLength, etherTypeIpv4, writeEthernet } from '../wire/ethe
 import { ipProtocolUdp, ipv4MinHeaderLength, writeIpv4 } from '../wire/ipv4.ts';
 import {
   broadcastIpv4Address,
+  ipv4AddressIsHost,
   ipv4PrefixLengthOfMask,
   unspecifiedIpv4Address,
 } from '../wire/ipv4-address.ts';
@@ -34,12 +35,6 @@ const defaultLeaseSeconds = 3600;
 const leastLeaseSeconds = 10;
 const infiniteLease = 0xffff_ffff;
 const udpPayloadOffset = ethernetHeaderLength + ipv4MinHeaderLength + udpHeaderLength;
-
-/** An address that a host may have: none of 0/8, 127/8, the groups and what is reserved behind them. */
-function isHostAddress(address: number): boolean {
-  const firstByte = address >>> 24;
-  return firstByte !== 0 && firstByte !== 127 && firstByte < 224;
-}
 
 /** When a lease is to be renewed, and by anyone; the server's times, if they are in order. */
 function leaseTimes(message: DhcpMessage, leaseSeconds: number): readonly [number, number] {
@@ -188,7 +183,7 @@ export class DhcpClient implements Polled, DatagramHandler {
   }
 
   #handleOffer(offer: DhcpMessage, nowUs: number): void {
-    if (!isHostAddress(offer.yourAddress)) return;
+    if (!ipv4AddressIsHost(offer.yourAddress)) return;
     this.#offer = offer;
     this.#state = 'requesting';
     this.#tries = 0;
@@ -196,14 +191,14 @@ export class DhcpClient implements Polled, DatagramHandler {
   }
 
   #bind(message: DhcpMessage, nowUs: number): void {
-    if (!isHostAddress(message.yourAddress)) return;
+    if (!ipv4AddressIsHost(message.yourAddress)) return;
     const prefixLength = ipv4PrefixLengthOfMask(message.subnetMask ?? 0xffff_ff00) ?? 24;
     const leaseSeconds = Math.max(leastLeaseSeconds, message.leaseTimeSeconds ?? defaultLeaseSeconds);
     const before = this.#lease;
     const lease: DhcpLease = {
       address: message.yourAddress,
       prefixLength,
-      gateway: message.routers?.find(isHostAddress),
+      gateway: message.routers?.find(ipv4AddressIsHost),
       server: message.serverIdentifier ?? this.#offer?.serverIdentifier ?? message.serverAddress,
       dnsServers: message.dnsServers ?? [],
       leaseSeconds,

@@ -67,6 +67,7 @@ export const cdcEther: Minidriver = {
       statusEndpoint: findStatusEndpoint(configuration, controlInterface),
       macAddress,
       hardMtuBytes: segmentBytes,
+      hardHeaderBytes: ethernetHeaderLength,
       rxUrbSizeBytes: undefined,
       mtuBytes: Math.min(usualMtuBytes, maxMtuBytes),
       maxMtuBytes,

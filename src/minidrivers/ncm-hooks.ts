@@ -103,6 +103,10 @@ export abstract class NcmHooks implements DriverHooks, NtbSink {
     this.tx.drop();
   }
 
+  handleBrokenTx(): void {
+    this.tx.realign();
+  }
+
   /** NTB sizes do not follow the MTU. */
   changeMtu(mtuBytes: number): boolean {
     return mtuBytes <= this.#maxMtuBytes;

@@ -42,6 +42,7 @@ export class NcmTx {
   #open: Transfer | undefined;
   #remembered: Packet | undefined;
   #sequence = 0;
+  #realigning = false;
   #pending = 0;
   #flushAtUs = neverUs;
   readonly reasons: Record<FlushReason, number> = {
@@ -132,6 +133,14 @@ export class NcmTx {
     return length + crcLength;
   }
 
+  /**
+   * The device may have got a part of an NTB and wait for the rest. Full NTBs end by their size alone, so that all that
+   * follow would be out of step: the next one is ended by a short packet instead.
+   */
+  realign(): void {
+    this.#realigning = true;
+  }
+
   /** The timer has run out. True: send now; else it was started over, to give a lone packet company. */
   timerDue(nowUs: number): boolean {
     this.#flushAtUs = neverUs;
@@ -156,7 +165,10 @@ export class NcmTx {
   #begin(): Transfer | undefined {
     const transfer = this.#host.takeTxTransfer();
     if (transfer === undefined) return undefined;
-    this.#writer.begin(transfer.buffer, this.#options.maxNtbBytes, this.#sequence++ & 0xffff);
+    const { maxNtbBytes } = this.#options;
+    // Never full, so that there is always a short packet to end it, or room for the byte that makes one.
+    const sizeBytes = this.#realigning ? maxNtbBytes - 1 : maxNtbBytes;
+    this.#writer.begin(transfer.buffer, sizeBytes, this.#sequence++ & 0xffff);
     this.#open = transfer;
     return transfer;
   }
@@ -171,7 +183,10 @@ export class NcmTx {
     const { minTxPacketBytes, maxNtbBytes, maxPacketBytes, sendZlp } = this.#options;
     const writer = this.#writer;
     let length = writer.finish();
-    if (!sendZlp && length > minTxPacketBytes) {
+    if (this.#realigning && length < maxNtbBytes) {
+      this.#realigning = false;
+      if (length % maxPacketBytes === 0) length = writer.padTo(length + 1);
+    } else if (!sendZlp && length > minTxPacketBytes) {
       // A full NTB ends its transfer by its size alone.
       length = writer.padTo(maxNtbBytes);
     } else if (length < maxNtbBytes && length % maxPacketBytes === 0) {

@@ -4,6 +4,7 @@ import {
   maxRndisControlBytes,
   parseRndisMessage,
   readRndisHeader,
+  rndisHeaderLength,
   type RndisKind,
   type RndisMessage,
   rndisStatuses,
@@ -24,6 +25,8 @@ const pollUs = 40_000;
 const responseBytes = maxRndisControlBytes + 1;
 /** A command whose answer got lost is given once more; after that the device is taken to be deaf. */
 const attempts = 2;
+/** Pieces that a message may come in. */
+const maxPieces = 64;
 /** Each control transfer may take five seconds: a device that lets two of them pass is not asked any more. */
 const timeoutsAllowed = 2;
 /** Messages that are fetched in one go when nobody waits for an answer. */
@@ -105,6 +108,7 @@ export class RndisControl {
       const requestId = this.#nextRequestId();
       const sent = yield* this.#send({ ...command, requestId } as RndisMessage);
       if (sent !== 'completed') throw new DriverError(stage, describeStatus(sent), sent);
+      let pieces = 0;
       for (let poll = 0; poll < pollsPerCommand; poll++) {
         const answer = yield* this.#read();
         if (answer.status === 'gone') throw new DriverError(stage, describeStatus('gone'), 'gone');
@@ -120,7 +124,9 @@ export class RndisControl {
           }
           yield* this.#handleUnasked(message);
         }
-        yield* sleep(pollUs);
+        if (this.#partial === undefined) yield* sleep(pollUs);
+        // The rest of a message is there already, and is asked for at once, but not without end.
+        else if (++pieces <= maxPieces) poll--;
       }
     }
     throw new DriverError(stage, 'the device did not answer the command', 'timed-out');
@@ -206,6 +212,11 @@ export class RndisControl {
     const messages: RndisMessage[] = [];
     while (bytes.length > 0) {
       const header = readRndisHeader(bytes);
+      if (header === undefined && bytes.length < rndisHeaderLength && bytes[0] !== 0) {
+        // A piece that is shorter than a header.
+        this.#partial = bytes.slice();
+        break;
+      }
       if (header === undefined) {
         if (bytes.some((byte) => byte !== 0)) this.faults.malformed++;
         break;

@@ -21,7 +21,7 @@ import type {
   Minidriver,
 } from '../usbnet/minidriver.ts';
 import { type Packet, packetCapacityBytes } from '../usbnet/packet.ts';
-import { DriverError, type Procedure, setInterface } from '../usbnet/procedure.ts';
+import { describeStatus, DriverError, type Procedure, setInterface } from '../usbnet/procedure.ts';
 import type { Transfer } from '../usbnet/transfer.ts';
 import { findCdcFunction } from './cdc-function.ts';
 import { RndisControl } from './rndis-control.ts';
@@ -120,7 +120,7 @@ export const rndisHost: Minidriver = {
         'Largest transfer': `${formatCount(maxTransferBytes)} bytes`,
         ...(medium === wirelessLan ? { Medium: 'wireless LAN' } : {}),
       },
-      start: (host) => new RndisHostHooks(host, session, mtuBytes),
+      start: (host) => new RndisHostHooks(host, session, { mtuBytes, dataInterface, alternateSetting }),
     };
   },
 };
@@ -195,10 +195,16 @@ class RndisSession {
   }
 }
 
+interface BoundFacts {
+  readonly mtuBytes: number;
+  readonly dataInterface: number;
+  readonly alternateSetting: number;
+}
+
 class RndisHostHooks implements DriverHooks {
   readonly #host: DriverHost;
   readonly #session: RndisSession;
-  readonly #maxMtuBytes: number;
+  readonly #bound: BoundFacts;
   /** Of the transfer that is being read. */
   #nowUs = 0;
   readonly #receive = (bytes: Uint8Array, offset: number, length: number): void => {
@@ -216,10 +222,10 @@ class RndisHostHooks implements DriverHooks {
   /** As usbnet was told last. */
   #linkIsUp = true;
 
-  constructor(host: DriverHost, session: RndisSession, maxMtuBytes: number) {
+  constructor(host: DriverHost, session: RndisSession, bound: BoundFacts) {
     this.#host = host;
     this.#session = session;
-    this.#maxMtuBytes = maxMtuBytes;
+    this.#bound = bound;
   }
 
   /** One packet a transfer behind its header. What usbnet pads it with is not part of the message. */
@@ -316,19 +322,32 @@ class RndisHostHooks implements DriverHooks {
 
   /** Devices lose their filter, or all they knew, between two times of use (spec 3.4): it is set each time. */
   *reset(): Procedure<void> {
+    yield* this.#setUp();
+    this.#heardTransfers = this.#host.stats.rxTransfers;
+    this.#timerAtUs = 0;
+  }
+
+  /** Devices lose their filter with SET_INTERFACE, too. */
+  *reselect(): Procedure<void> {
+    const { dataInterface, alternateSetting } = this.#bound;
+    const status = yield* setInterface(dataInterface, alternateSetting);
+    if (status !== 'completed' && status !== 'stall') {
+      throw new DriverError('select the data altsetting', describeStatus(status), status);
+    }
+    yield* this.#setUp();
+  }
+
+  *#setUp(): Procedure<void> {
     const session = this.#session;
     if (session.initialized) {
       try {
         yield* session.setPacketFilter();
+        return;
       } catch (error) {
         if (!(error instanceof DriverError) || error.status === 'gone') throw error;
-        yield* this.#beginAnew();
       }
-    } else {
-      yield* this.#beginAnew();
     }
-    this.#heardTransfers = this.#host.stats.rxTransfers;
-    this.#timerAtUs = 0;
+    yield* this.#beginAnew();
   }
 
   *#beginAnew(): Procedure<void> {
@@ -345,6 +364,6 @@ class RndisHostHooks implements DriverHooks {
 
   /** Sizes do not follow the MTU. */
   changeMtu(mtuBytes: number): boolean {
-    return mtuBytes <= this.#maxMtuBytes;
+    return mtuBytes <= this.#bound.mtuBytes;
   }
 }

@@ -10,8 +10,11 @@ import { type Outcome, Usbnet } from '../usbnet/usbnet.ts';
 import { defaultFqCodelSettings } from './fq-codel.ts';
 import type { Qdisc } from './qdisc.ts';
 
-/** Packets handed to the driver in one run (`dev_tx_weight`). */
-const runQuota = 64;
+/**
+ * Packets handed to the driver in one run. The kernel's `dev_tx_weight` is 64; fewer here, because what ends meanwhile is seen
+ * only between runs (the kernel's other processors see it at once).
+ */
+const runQuota = 16;
 /** A queue that stood still for so long is stuck (`watchdog_timeo`). */
 const watchdogUs = 5_000_000;
 /** Packets that may exist at once: what the most capacious qdisc may hold, and what the driver may. */

@@ -64,6 +64,11 @@ export class Load implements Polled {
     if (tag === this.#tag && this.#outstanding > 0) this.#outstanding--;
   }
 
+  /** The qdisc has dropped a packet with this tag after taking it: the socket has that room again. */
+  handlePacketDropped(tag: number): void {
+    this.handlePacketSent(tag);
+  }
+
   get #tag(): number {
     return loadTags[this.#restarts % 2 === 0 ? 0 : 1];
   }

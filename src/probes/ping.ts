@@ -3,8 +3,11 @@ import { IcmpSocket } from '../ip/icmp-socket.ts';
 import type { EchoHandler, IpStack } from '../ip/ip-stack.ts';
 import { icmpHeaderLength } from '../wire/icmp.ts';
 
-/** Tags of pings are this plus the low 16 bits of the sequence number; other senders stay below. */
-const tagBase = 0x10000;
+/**
+ * Tags of a ping's packets are its number (from 1) above the low 16 bits of the sequence number; other senders stay below
+ * all of them.
+ */
+const tagStep = 0x10000;
 const sequenceMask = 0xffff;
 /** Probes that can be on their way at once; an older one that is still out counts as lost then. */
 const slots = 1024;
@@ -70,13 +73,18 @@ export class Ping implements Polled, EchoHandler {
   #sequence = 0;
   #oldest = 0;
   #dueAtUs = neverUs;
+  #omitted = 0;
+  readonly #tagBase: number;
 
+  /** @param number of those that share a stack, from 1: no two have the same */
   constructor(
     stack: IpStack,
     identifier: number,
     settings: PingSettings,
     report: (result: ProbeResult) => void,
+    number = 1,
   ) {
+    this.#tagBase = number * tagStep;
     this.#stack = stack;
     this.#settings = settings;
     this.#report = report;
@@ -86,6 +94,11 @@ export class Ping implements Polled, EchoHandler {
   /** Probes that were sent, the ones on their way included. */
   get sent(): number {
     return this.#sequence;
+  }
+
+  /** Probes that were due in a pause of ours so long that they are not made up for; nothing is known of their time. */
+  get omitted(): number {
+    return this.#omitted;
   }
 
   configure(settings: PingSettings, nowUs: number): void {
@@ -104,8 +117,11 @@ export class Ping implements Polled, EchoHandler {
 
   poll(nowUs: number): void {
     this.#expire(nowUs);
-    if (nowUs - this.#dueAtUs > lateLimit * this.#settings.intervalUs) {
-      this.#dueAtUs = nowUs - lateLimit * this.#settings.intervalUs;
+    const { intervalUs } = this.#settings;
+    const omitted = Math.floor((nowUs - this.#dueAtUs) / intervalUs) - lateLimit;
+    if (omitted > 0) {
+      this.#omitted += omitted;
+      this.#dueAtUs += omitted * intervalUs;
     }
     while (nowUs >= this.#dueAtUs) {
       this.#send(this.#dueAtUs, nowUs);
@@ -143,7 +159,7 @@ export class Ping implements Polled, EchoHandler {
       this.#settings.payloadBytes,
       this.#stack.maxPayloadBytes - icmpHeaderLength,
     );
-    const tag = tagBase | (sequence & sequenceMask);
+    const tag = this.#tagBase + (sequence & sequenceMask);
     const result = this.#socket.sendEcho(target, sequence, tos, payloadBytes, tag, nowUs);
     // While the target's MAC address is still being asked for, nothing was sent and nothing can be lost.
     if (result === 'unresolved' && !this.#stack.isUnreachable(target)) return;
@@ -168,16 +184,20 @@ export class Ping implements Polled, EchoHandler {
     if (!Number.isNaN(slot.driverQueueUs)) this.#finish(slot);
   }
 
+  #isOwn(tag: number): boolean {
+    return tag >= this.#tagBase && tag < this.#tagBase + tagStep;
+  }
+
   /** One of our packets has left the qdisc. */
   handlePacketDequeued(tag: number, waitUs: number): void {
-    if (tag < tagBase) return;
+    if (!this.#isOwn(tag)) return;
     const slot = this.#find(tag & sequenceMask);
     if (slot !== undefined) slot.qdiscWaitUs = waitUs;
   }
 
   /** The transfer of one of our packets has ended. */
   handlePacketSent(tag: number, handedOverAtUs: number, completedAtUs: number): void {
-    if (tag < tagBase) return;
+    if (!this.#isOwn(tag)) return;
     const slot = this.#find(tag & sequenceMask);
     if (slot === undefined) return;
     slot.driverQueueUs = completedAtUs - handedOverAtUs;

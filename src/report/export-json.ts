@@ -49,6 +49,7 @@ export function exportJson(model: ReportModel, reader: RecordingReader): string 
     },
     experiment: experimentDocument(model.experiment),
     whole: statisticsDocument(model.whole),
+    faults: model.faults,
     validity: model.validity,
     events: model.events,
     problems: model.problems,

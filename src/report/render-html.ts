@@ -9,6 +9,7 @@ import {
   noValue,
 } from '../base/units.ts';
 import type { Mode, UsbSpeedName } from '../contract/device.ts';
+import { faultWords } from '../contract/fault-words.ts';
 import { maxLimitBytes, type QdiscSettings, type SessionSettings } from '../contract/settings.ts';
 import { renderDistributionChart } from './distribution-chart.ts';
 import { experimentSection } from './experiment-section.ts';
@@ -70,6 +71,7 @@ ${validity(model)}
 ${measured ? markup`<h2>Over time</h2><figure>${renderTimeCharts(model)}<figcaption class="note">${chartCaption(model)}</figcaption></figure>` : undefined}
 ${phaseTables(model)}
 ${distributionFigure(model)}
+${faults(model)}
 ${events(model)}
 ${problems(model)}
 ${deviceAndSettings(model)}
@@ -277,6 +279,22 @@ function distributionFigure(model: ReportModel): Markup | undefined {
   if (model.experiment?.source === 'scenario') return undefined;
   const chart = renderDistributionChart(model);
   return chart === undefined ? undefined : markup`<figure>${chart}</figure>`;
+}
+
+function faults(model: ReportModel): Markup | undefined {
+  if (model.faults.length === 0) return undefined;
+  const counted = model.faults.filter(({ count }) => count > 0);
+  if (counted.length === 0) {
+    return markup`<h2>Faults</h2>
+<p>No transfer failed, and nothing had to be recovered.</p>`;
+  }
+  return markup`<h2>Faults</h2>
+<table><thead><tr><th>What</th><th class="number">Count</th><th class="number">First</th><th class="number">Last</th><th>Meaning</th></tr></thead>
+<tbody>${counted.map(
+    ({ fault, count, firstUs, lastUs }) =>
+      markup`<tr><td>${faultWords[fault].title}</td><td class="number">${formatCount(count)}</td><td class="number">${formatElapsed(firstUs)}</td><td class="number">${formatElapsed(lastUs)}</td><td>${faultWords[fault].hint}</td></tr>`,
+  )}</tbody></table>
+<p class="note">How they came about over time is in the CSV and JSON exports, under the names ${counted.map(({ fault }) => fault).join(', ')}.</p>`;
 }
 
 function events(model: ReportModel): Markup | undefined {

@@ -9,6 +9,7 @@ import type {
   TimeRange,
 } from '../recording/recording-reader.ts';
 import { findExperiment, type ReportExperiment } from './experiment.ts';
+import { type FaultTotal, faultTotals } from './faults.ts';
 import { createMask, type Mask, noMask } from './mask.ts';
 import { countedStretches, findPhases, type PhaseSource, type ReportPhase } from './phases.ts';
 import { type StretchStatistics, stretchStatistics } from './statistics.ts';
@@ -73,6 +74,8 @@ export interface ReportModel {
   /** Undefined if nothing was compared. */
   readonly experiment: ReportExperiment | undefined;
   readonly whole: StretchStatistics;
+  /** What was counted of it, also if it is none. */
+  readonly faults: readonly FaultTotal[];
   readonly events: readonly SessionEvent[];
   readonly problems: readonly RecordedProblem[];
   readonly validity: readonly ValidityNote[];
@@ -114,6 +117,7 @@ export function createReportModel(reader: RecordingReader, options: ReportOption
       on: pool(telemetry, results, (phase) => phase.load && phase.bql === 'on'),
     },
     whole: stretchStatistics(telemetry, [range]),
+    faults: faultTotals(telemetry),
     events: reader.events().map((event) => ({ ...event, text: mask.text(event.text) })),
     problems: reader.problems().map((problem) => ({
       ...problem,

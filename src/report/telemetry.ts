@@ -1,4 +1,4 @@
-import type { ProbeColumn, SampleColumn } from '../contract/telemetry.ts';
+import { faultColumns, type ProbeColumn, type SampleColumn } from '../contract/telemetry.ts';
 import type { Columns, RecordingReader } from '../recording/recording-reader.ts';
 
 /** The columns that reports are made from; what is not among them is in the CSV and JSON exports only. */
@@ -20,6 +20,7 @@ const sampleNames = [
   'driverXoff',
   'stackXoff',
   'eventLoopLagUs',
+  ...faultColumns,
 ] as const satisfies readonly SampleColumn[];
 
 const probeNames = [

@@ -10,7 +10,7 @@ import type {
   TransportHandler,
   UsbDevice,
 } from '../usbnet/transport.ts';
-import type { FaultRule, TransportFault } from './transport-fault.ts';
+import { type FaultRule, type StickEnd, stickEnds, type TransportFault } from './transport-fault.ts';
 
 const noData = new Uint8Array(0);
 
@@ -58,12 +58,20 @@ export class FaultTransport implements Transport, TransportHandler {
   readonly device: UsbDevice;
   readonly #inner: Transport;
   readonly #random: Random;
-  readonly #rules: ArmedRule[];
+  #rules: ArmedRule[];
   #handler: TransportHandler | undefined;
   readonly #flights = new Map<Transfer, Flight>();
   /** Ends in the order in which they are to be reported, by endpoint. */
   readonly #pending = new Map<number, PendingEnd[]>();
   readonly #halted = new Set<number>();
+  /** Endpoints that are stuck, and what gets them going again. */
+  readonly #stuck = new Map<number, StickEnd>();
+  /** Transfers that stick. */
+  readonly #sticking = new Set<Transfer>();
+  /** Second copies of transfers OUT, of which nobody knows. */
+  readonly #copies = new Set<Transfer>();
+  /** What the next transfer IN of an endpoint brings again. */
+  readonly #again = new Map<number, Uint8Array>();
   #request: DeviceRequest | undefined;
   #requestFault: TransportFault | undefined;
   #pendingResult: PendingResult | undefined;
@@ -79,6 +87,8 @@ export class FaultTransport implements Transport, TransportHandler {
     babble: 0,
     hold: 0,
     halt: 0,
+    stick: 0,
+    duplicate: 0,
     vanish: 0,
   };
 
@@ -115,19 +125,33 @@ export class FaultTransport implements Transport, TransportHandler {
     if (fault?.kind === 'refuse') return fault.result;
     if (fault?.kind === 'vanish') this.#vanish(nowUs);
     if (fault?.kind === 'halt') this.#halt(transfer.endpointAddress, nowUs);
+    if (fault?.kind === 'stick') this.#stuck.set(transfer.endpointAddress, fault.until);
 
     if (this.#gone || this.#halted.has(transfer.endpointAddress)) {
       this.#flights.set(transfer, { fault: undefined, swallowed: true, cutOffAs: undefined });
       this.#queueEnd(transfer, this.#gone ? 'gone' : 'stall', 0, nowUs);
       return 'ok';
     }
+    if (this.#stuck.has(transfer.endpointAddress)) {
+      this.#flights.set(transfer, { fault: undefined, swallowed: true, cutOffAs: undefined });
+      this.#sticking.add(transfer);
+      return 'ok';
+    }
     const result = this.#inner.submit(transfer, nowUs);
+    if (result === 'ok' && fault?.kind === 'duplicate' && !transfer.isIn) this.#submitCopy(transfer, nowUs);
     if (result === 'ok') this.#flights.set(transfer, { fault, swallowed: false, cutOffAs: undefined });
     return result;
   }
 
   cancel(transfer: Transfer, nowUs: number): void {
     if (!this.#flights.has(transfer)) return;
+    if (this.#sticking.has(transfer)) {
+      this.#endSticking('cancelled', nowUs, (other) => other === transfer);
+      if (this.#stuck.get(transfer.endpointAddress) === 'cancel') {
+        this.#stuck.delete(transfer.endpointAddress);
+      }
+      return;
+    }
     const pending = this.#pending.get(transfer.endpointAddress)?.find((end) => end.transfer === transfer);
     if (pending === undefined) this.#inner.cancel(transfer, nowUs);
     // It has ended on the bus: the news of that just comes sooner. What is held stays held.
@@ -144,6 +168,16 @@ export class FaultTransport implements Transport, TransportHandler {
     else if (fault?.kind === 'end') {
       this.#pendingResult = { result: { status: fault.status, data: noData }, dueAtUs: nowUs };
     } else this.#inner.request(request, nowUs);
+  }
+
+  /** Rules that may still strike. */
+  get armed(): number {
+    return this.#rules.length;
+  }
+
+  /** Adds a rule, behind those that there are. */
+  arm(rule: FaultRule): void {
+    this.#rules.push({ rule, seen: 0, struck: 0 });
   }
 
   /** Unplugs the device. */
@@ -184,6 +218,7 @@ export class FaultTransport implements Transport, TransportHandler {
   // ---- reports of the inner transport ----
 
   handleTransferDone(transfer: Transfer, nowUs: number): void {
+    if (this.#copies.delete(transfer)) return;
     const flight = this.#flights.get(transfer);
     const { endpointAddress } = transfer;
     const known = this.#pending.get(endpointAddress)?.some((end) => end.transfer === transfer) === true;
@@ -197,6 +232,7 @@ export class FaultTransport implements Transport, TransportHandler {
     if (status === 'cancelled' && flight.cutOffAs !== undefined) {
       status = flight.cutOffAs;
     } else if (status === 'completed') {
+      if (transfer.isIn) actualLength = this.#bringAgain(transfer, fault);
       switch (fault?.kind) {
         case 'end':
           status = fault.status;
@@ -231,6 +267,7 @@ export class FaultTransport implements Transport, TransportHandler {
 
   handleGone(nowUs: number): void {
     this.#gone = true;
+    this.#endSticking('gone', nowUs, () => true);
     this.#reportGone(nowUs);
   }
 
@@ -239,6 +276,7 @@ export class FaultTransport implements Transport, TransportHandler {
   /** The fault of the first rule that strikes. Every rule counts every transfer that it applies to. */
   #strike(endpointAddress: number): TransportFault | undefined {
     let fault: TransportFault | undefined;
+    let spent = false;
     for (const armed of this.#rules) {
       const { endpoint, atTransfer, probability, times } = armed.rule;
       const applies =
@@ -250,8 +288,10 @@ export class FaultTransport implements Transport, TransportHandler {
       if (fault !== undefined || (times !== undefined && armed.struck >= times)) continue;
       armed.struck++;
       fault = armed.rule.fault;
+      if (times !== undefined && armed.struck >= times) spent = true;
       this.#struck[fault.kind]++;
     }
+    if (spent) this.#rules = this.#rules.filter(({ rule, struck }) => struck < (rule.times ?? Infinity));
     return fault;
   }
 
@@ -278,8 +318,48 @@ export class FaultTransport implements Transport, TransportHandler {
     }
   }
 
+  /** Sends the bytes of a transfer OUT once more. */
+  #submitCopy(transfer: Transfer, nowUs: number): void {
+    const copy = this.#inner.makeTransfer(transfer.endpointAddress, transfer.buffer.length, 1);
+    copy.clear();
+    copy.buffer.set(transfer.buffer.subarray(0, transfer.length));
+    copy.length = transfer.length;
+    copy.zeroPacket = transfer.zeroPacket;
+    if (this.#inner.submit(copy, nowUs) === 'ok') this.#copies.add(copy);
+  }
+
+  /** What a transfer IN has brought, after a look at what is to be brought twice. @returns its actual length */
+  #bringAgain(transfer: Transfer, fault: TransportFault | undefined): number {
+    const { endpointAddress, buffer, actualLength } = transfer;
+    const again = this.#again.get(endpointAddress);
+    this.#again.delete(endpointAddress);
+    if (again !== undefined && again.length <= transfer.length) {
+      buffer.set(again);
+      return again.length;
+    }
+    if (fault?.kind === 'duplicate') this.#again.set(endpointAddress, buffer.slice(0, actualLength));
+    return actualLength;
+  }
+
+  #endSticking(status: TransferStatus, nowUs: number, applies: (transfer: Transfer) => boolean): void {
+    for (const transfer of this.#sticking) {
+      if (!applies(transfer)) continue;
+      this.#sticking.delete(transfer);
+      this.#queueEnd(transfer, status, 0, nowUs);
+    }
+  }
+
+  /** A request has gone through that gets some stuck endpoints going again. */
+  #unstick(what: StickEnd, endpointAddress: number | undefined): void {
+    for (const [address, until] of this.#stuck) {
+      if (endpointAddress !== undefined && address !== endpointAddress) continue;
+      if (stickEnds.indexOf(until) <= stickEnds.indexOf(what)) this.#stuck.delete(address);
+    }
+  }
+
   #halt(endpointAddress: number, nowUs: number): void {
     this.#halted.add(endpointAddress);
+    this.#endSticking('stall', nowUs, (transfer) => transfer.endpointAddress === endpointAddress);
     this.#cutOff('stall', nowUs, (transfer) => transfer.endpointAddress === endpointAddress);
   }
 
@@ -287,6 +367,7 @@ export class FaultTransport implements Transport, TransportHandler {
     if (this.#gone) return;
     this.#gone = true;
     this.#vanishAtUs = nowUs;
+    this.#endSticking('gone', nowUs, () => true);
     this.#cutOff('gone', nowUs, () => true);
   }
 
@@ -310,8 +391,13 @@ export class FaultTransport implements Transport, TransportHandler {
     if (request === undefined) return;
     this.#request = undefined;
     this.#requestFault = undefined;
-    if (request.kind === 'clear-halt' && result.status === 'completed') {
-      this.#halted.delete(request.endpointAddress);
+    if (result.status === 'completed') {
+      if (request.kind === 'clear-halt') {
+        this.#halted.delete(request.endpointAddress);
+        this.#unstick('clear-halt', request.endpointAddress);
+      } else if (request.kind === 'set-interface' || request.kind === 'reset') {
+        this.#unstick(request.kind, undefined);
+      }
     }
     this.#handler?.handleRequestDone(result, nowUs);
   }

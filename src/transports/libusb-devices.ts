@@ -6,6 +6,7 @@ import { configurationBytesFromLibusb, deviceDescriptorFromLibusb } from './libu
 import { accessRemedy, describeHolders, type FailedDevice, missingNodeRemedy } from './libusb-errors.ts';
 import type { LibusbDevice, LibusbHotplug, LibusbLoader, LibusbModule } from './libusb-module.ts';
 import { type DeviceStrings, readDeviceStrings } from './libusb-strings.ts';
+import { parseBosDescriptor } from '../wire/usb-bos.ts';
 import type { LinuxUsbDevice, LinuxUsbFiles } from './linux-usb-files.ts';
 import { parseConfigurationDescriptor } from '../wire/usb-descriptor.ts';
 import type { InterfaceDriver, OpenRequest, UsbBusDevice, UsbBusProblem } from './usb-bus.ts';
@@ -154,6 +155,7 @@ export class LibusbDevices {
       product: device.product,
       serialNumber: device.serialNumber,
       speed: device.speed,
+      ...superSpeedOf(device.bosDescriptor),
       descriptor,
       configurations,
       activeConfiguration: device.activeConfiguration,
@@ -305,4 +307,10 @@ function unusable(reason: string, cause: unknown): AppError {
     remedy: 'On Linux, libusb needs libudev: install the package libudev1 (Debian) or systemd-libs.',
     cause,
   });
+}
+
+function superSpeedOf(bosDescriptor: Uint8Array | undefined): Pick<UsbBusDevice, 'isSuperSpeedCapable'> {
+  if (bosDescriptor === undefined) return {};
+  const parsed = parseBosDescriptor(bosDescriptor);
+  return parsed.ok ? { isSuperSpeedCapable: parsed.value.superSpeed !== undefined } : {};
 }

@@ -24,6 +24,8 @@ export interface LinuxUsbDevice extends UsbAddress {
   readonly authorized: boolean;
   /** Device descriptor and all configurations, as the device sent them. */
   readonly descriptors: Uint8Array;
+  /** The Binary device Object Store; undefined: it has none, or the kernel (before 6.10) does not show it. */
+  readonly bosDescriptor: Uint8Array | undefined;
   readonly interfaceDrivers: readonly InterfaceDriver[];
 }
 
@@ -88,6 +90,7 @@ export class LinuxUsbFiles {
       activeConfiguration,
       authorized: authorized !== 0,
       descriptors: new Uint8Array(descriptors),
+      bosDescriptor: await this.#readBytes(name, 'bos_descriptors'),
       interfaceDrivers: await this.interfaceDrivers(name),
     };
   }
@@ -168,6 +171,11 @@ export class LinuxUsbFiles {
   /** Whether udev runs: without it, libusb hears of nothing that is plugged in. */
   async udevRuns(): Promise<boolean> {
     return (await stat(this.#path('run/udev/control')).catch(() => undefined)) !== undefined;
+  }
+
+  async #readBytes(name: string, attribute: string): Promise<Uint8Array | undefined> {
+    const bytes = await readFile(this.#devicePath(name, attribute)).catch(() => undefined);
+    return bytes === undefined || bytes.length === 0 ? undefined : new Uint8Array(bytes);
   }
 
   async #readText(name: string, attribute: string): Promise<string | undefined> {

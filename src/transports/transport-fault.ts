@@ -12,6 +12,10 @@ import type { SubmitResult } from '../usbnet/transport.ts';
  * - `hold`: its end is kept until {@link FaultTransport.release}; later ends of its endpoint wait behind it
  * - `halt`: its endpoint halts. This transfer, what is queued behind it, and what is submitted from then on ends with
  *   `stall`, until the halt is cleared
+ * - `stick`: its endpoint sticks. This transfer and what is submitted from then on is taken and comes to no end unless it
+ *   is cancelled, until what `until` names was done
+ * - `duplicate`: its bytes go over twice. OUT: the device gets them again; IN: the next transfer of the endpoint brings
+ *   them again, and what it had is lost
  * - `vanish`: the device is unplugged; this transfer ends as `gone`
  */
 export type TransportFault =
@@ -22,7 +26,13 @@ export type TransportFault =
   | { readonly kind: 'babble' }
   | { readonly kind: 'hold' }
   | { readonly kind: 'halt' }
+  | { readonly kind: 'stick'; readonly until: StickEnd }
+  | { readonly kind: 'duplicate' }
   | { readonly kind: 'vanish' };
+
+/** What gets a stuck endpoint going again; each does what those before it do. */
+export const stickEnds = ['cancel', 'clear-halt', 'set-interface', 'reset', 'never'] as const;
+export type StickEnd = (typeof stickEnds)[number];
 
 /** A fault and when it strikes. As data, so that a scenario can carry it. */
 export interface FaultRule {

@@ -31,6 +31,8 @@ export interface UsbBusDevice {
   readonly product: string | undefined;
   readonly serialNumber: string | undefined;
   readonly speed: UsbSpeed;
+  /** Whether the device says that it can do USB 3, whatever it runs at now; absent: not known. */
+  readonly isSuperSpeedCapable?: boolean;
   readonly descriptor: DeviceDescriptor;
   /** All configurations whose descriptors make sense, in the device's order. */
   readonly configurations: readonly ConfigurationDescriptor[];

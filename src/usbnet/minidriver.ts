@@ -73,6 +73,8 @@ export interface DriverBinding {
   readonly macAddress: Uint8Array | undefined;
   /** `dev->hard_mtu`: the most bytes of one transmit transfer, as far as the queue length is reckoned from it. */
   readonly hardMtuBytes: number;
+  /** `hard_header_len`: what a transfer carries beside the MTU's bytes; undefined: what hard_mtu has more than the MTU. */
+  readonly hardHeaderBytes?: number | undefined;
   /** `dev->rx_urb_size`; undefined: as hard_mtu, and following it. */
   readonly rxUrbSizeBytes: number | undefined;
   /** MTU to start with, and the largest that can be set. */
@@ -131,6 +133,11 @@ export interface DriverHooks {
    * Absent: the altsetting alone will do.
    */
   reselect?(): Procedure<void>;
+  /**
+   * A transfer to the device has ended before all of it had gone over: the device may still wait for the rest of it, and
+   * what is sent next has to make sense to it nevertheless.
+   */
+  handleBrokenTx?(): void;
   /** Transmission was stuck and has been cancelled. */
   recover?(nowUs: number): void;
   /** The driver sets the MTU by itself. False: refused. */

@@ -13,7 +13,15 @@ export const throttleUs = 125_000;
 
 /** Work that needs control requests and is therefore deferred (`EVENT_*` that `usbnet_deferred_kevent` serves). */
 export type Kevent =
-  'tx-halt' | 'rx-halt' | 'rx-memory' | 'link-reset' | 'link-change' | 'set-rx-mode' | 'driver-work';
+  | 'tx-halt'
+  | 'rx-halt'
+  | 'rx-memory'
+  | 'link-reset'
+  | 'link-change'
+  | 'set-rx-mode'
+  | 'driver-work'
+  /** Ours alone: the interrupt endpoint has been halted for a while. */
+  | 'status-halt';
 
 /**
  * Which of the accounting orders Linux has had (spec 2.13). Only `fixed` is right; the others crash the kernel (here:

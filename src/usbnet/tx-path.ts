@@ -151,6 +151,9 @@ export class TxPath {
           break;
       }
     }
+    if (transfer.status !== 'completed' || transfer.actualLength < transfer.length) {
+      state.driver.handleBrokenTx?.();
+    }
     state.deferToBottomHalf(transfer, state.txq, nowUs);
   }
 }

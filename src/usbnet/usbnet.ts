@@ -76,7 +76,7 @@ export class Usbnet implements TransportHandler {
       binding.statusEndpoint === undefined
         ? undefined
         : findEndpoint(transport.device, binding.statusEndpoint);
-    this.#status = new StatusEndpoint(state, status?.maxPacketSize ?? 0);
+    this.#status = new StatusEndpoint(state, status?.maxPacketSize ?? 0, defer);
     state.driver = binding.start(this.#driverHost());
   }
 
@@ -315,6 +315,7 @@ export class Usbnet implements TransportHandler {
       this.#tx.startXmit(null, nowUs);
     }
     if (driver.timerAtUs !== undefined && nowUs >= driver.timerAtUs()) driver.timer?.(nowUs);
+    this.#status.poll(nowUs);
     this.#runner.poll(nowUs);
   }
 
@@ -325,6 +326,7 @@ export class Usbnet implements TransportHandler {
       delayAtUs,
       driver.flushAtUs?.() ?? neverUs,
       driver.timerAtUs?.() ?? neverUs,
+      this.#status.pollAtUs(),
       this.#runner.pollAtUs(),
     );
   }
@@ -415,7 +417,14 @@ export class Usbnet implements TransportHandler {
         yield* state.driver.setRxMode(this.#rxMode);
       }
       if (state.kevents.delete('driver-work')) yield* this.#runWork();
+      if (state.kevents.delete('status-halt')) yield* this.#clearStatusHalt();
     }
+  }
+
+  *#clearStatusHalt(): Procedure<void> {
+    const { statusEndpoint } = this.#state.binding;
+    if (statusEndpoint !== undefined) yield* clearHalt(statusEndpoint);
+    this.#status.retry(this.#runner.nowUs);
   }
 
   /** Nothing was out when the halt was cleared, so what was reported of it meanwhile is dealt with too. */
@@ -524,8 +533,9 @@ export class Usbnet implements TransportHandler {
       state.mtuBytes = mtuBytes;
       return true;
     }
-    const overhead = state.hardMtuBytes - state.mtuBytes;
-    const hardMtuBytes = mtuBytes + overhead;
+    // A device may have named a hard_mtu that has nothing to do with the MTU.
+    const headerBytes = state.binding.hardHeaderBytes ?? state.hardMtuBytes - state.mtuBytes;
+    const hardMtuBytes = mtuBytes + headerBytes;
     if (hardMtuBytes % state.maxPacketOut === 0) return false;
     const followed = state.rxUrbSizeBytes === state.hardMtuBytes;
     state.mtuBytes = mtuBytes;

@@ -64,3 +64,9 @@ export function ipv4NetworkBroadcast(address: number, prefixLength: number): num
 export function ipv4AddressIsMulticast(address: number): boolean {
   return address >>> 28 === 0xe;
 }
+
+/** Whether it can be the address of one host on a network: not of this host to itself (127/8), of none, or of many. */
+export function ipv4AddressIsHost(address: number): boolean {
+  const first = address >>> 24;
+  return first !== 0 && first !== 127 && first < 224;
+}

@@ -5,6 +5,9 @@ far_host=10.9.0.1
 near=10.9.0.2/24
 tap=qs0
 
+# What is written while it measures goes to memory: each write to the host's file system takes the guest milliseconds.
+memory=/run/work/memory
+
 # busy_ticks: what all processors did since the guest began, in ticks of USER_HZ.
 busy_ticks() {
   awk '/^cpu / { print $2 + $3 + $4 + $7 + $8 + $9 }' /proc/stat
@@ -12,19 +15,26 @@ busy_ticks() {
 process_ticks() {
   awk '{ print $14 + $15 }' "/proc/$1/stat"
 }
-# far_datagrams: what reached UDP at the far end, whether somebody took it or not.
-far_datagrams() {
-  in_peer awk '/^Udp:/ { if (!n) { for (i = 2; i <= NF; i++) c[$i] = i; n = 1; next }
+# datagrams: what reached UDP here, whether somebody took it or not.
+datagrams() {
+  awk '/^Udp:/ { if (!n) { for (i = 2; i <= NF; i++) c[$i] = i; n = 1; next }
     print $(c["InDatagrams"]) + $(c["NoPorts"]) + $(c["RcvbufErrors"]) }' /proc/net/snmp
 }
+far_datagrams() {
+  in_peer bash -c "$(declare -f datagrams); datagrams"
+}
 
-# measure NAME ARGUMENT...: one iperf3 run; the processors' work goes along.
+# measure NAME ARGUMENT...: one iperf3 run; the processors' work goes along, and what arrived of UDP at either end.
 measure() {
-  local name=$1 ticks
+  local name=$1 ticks far near_end
   shift
+  far=$(far_datagrams)
+  near_end=$(datagrams)
   ticks=$(busy_ticks)
-  iperf3 --client "$far_host" --json --time "$seconds" --omit 1 "$@" > "$scenario_folder/$name.json"
+  iperf3 --client "$far_host" --json --time "$seconds" --omit 1 "$@" > "$memory/$name.json"
   fact "$name.busyTicks" $(($(busy_ticks) - ticks))
+  fact "$name.farDatagrams" $(($(far_datagrams) - far))
+  fact "$name.nearDatagrams" $(($(datagrams) - near_end))
 }
 streams() {
   measure "$1.tcpUp"
@@ -42,17 +52,19 @@ kernel_stack() {
   ping -c 2 "$far_host" > /dev/null
   streams "kernel-$1"
   ip address flush dev "$netdev"
+  ip link set "$netdev" down
 }
 
 # run_ours NAME ARGUMENT...: behind; sets $run.
 run_ours() {
   local name=$1 profile=()
   shift
-  [ ! -e /mnt/profile ] || profile=(--cpu-prof "--cpu-prof-dir=$scenario_folder")
+  [ ! -e /mnt/profile ] || profile=(--cpu-prof --cpu-prof-interval 5000 "--cpu-prof-dir=$memory")
   "${queuescope[0]}" "${profile[@]}" "${queuescope[@]:1}" run "usb:$usb" --address "$near" --target "$far_host" --json "$@" \
-    > "$scenario_folder/$name.jsonl" 2> "$scenario_folder/$name.err" &
+    > "$memory/$name.jsonl" 2> "$memory/$name.err" &
   run=$!
-  wait_for 60 grep -q "$far_host answers" "$scenario_folder/$name.jsonl"
+  # An emulated processor takes its time to start a program.
+  wait_for 150 grep -q "$far_host answers" "$memory/$name.jsonl"
 }
 
 our_stack() {
@@ -78,6 +90,10 @@ has_address() {
 
 device() {
   local usb round seconds=$3
+  rm -rf "$memory"
+  mkdir "$memory"
+  # Whatever becomes of it, what was measured is kept.
+  trap 'cp "$memory"/* "$scenario_folder"' EXIT
   gadget "$scenario_name" "$1" "$2"
   peer "$scenario_name"
   usb=$(usb_device "$scenario_name")
@@ -94,5 +110,5 @@ device() {
 kernel_drivers
 modprobe tun
 while IFS=$'\t' read -r name function speed seconds rounds; do
-  scenario "$name" 400 device "$function" "$speed" "$seconds" "$rounds"
+  scenario "$name" 600 device "$function" "$speed" "$seconds" "$rounds"
 done < /mnt/cases.tsv

@@ -17,6 +17,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildTargets } from '../../build/build.mjs';
 import { deviceSchema } from '../../src/contract/device.ts';
 import { z } from 'zod';
+import { RecordingReader } from '../../src/recording/recording-reader.ts';
 import { jsonLines, runCli, startCli } from '../harness/run-cli.ts';
 
 /** The command line as scripts depend on it: output, exit codes, files (DESIGN section 4). */
@@ -157,7 +158,19 @@ describe('dql-replay', () => {
   });
 });
 
-describe('simulate', () => {
+const own = {
+  version: 1,
+  name: 'own',
+  arms: [{ name: 'BQL on', bql: { enabled: true } }],
+  phases: [{ direction: 'up', seconds: 3 }],
+};
+
+/** A scenario laid out over lines. */
+function ownText(changes: object): string {
+  return JSON.stringify({ ...own, ...changes }, undefined, 1);
+}
+
+describe('simulate', { timeout: 30_000 }, () => {
   test('cellular-10mbit: one document, with the figures of the patch, in less than 5 s', async () => {
     const startedAtMs = performance.now();
     const { exitCode, stdout } = await runCli(['simulate', '--scenario', 'cellular-10mbit', '--json']);
@@ -195,10 +208,9 @@ describe('simulate', () => {
     writeFileSync(
       path,
       JSON.stringify({
-        name: 'own',
+        ...own,
         device: 'sim:tether-usb2',
-        idleSeconds: 1,
-        segments: [{ bql: 'on', seconds: 3 }],
+        idleBeforeSeconds: 1,
       }),
     );
     const { exitCode, stdout } = await runCli(['simulate', '--scenario', path, '--json']);
@@ -209,9 +221,18 @@ describe('simulate', () => {
   test.each([
     ['no such scenario', 'nothing-like-it', /no scenario and no file/],
     ['no JSON', '{', /JSON/],
-    ['a misspelt property', '{"name":"x","segments":[{"bql":"on","secnds":3}]}', /segments\.0/],
-    ['an impossible value', '{"name":"x","segments":[{"bql":"on","seconds":-1}]}', /segments\.0\.seconds/],
-    ['no segments', '{"name":"x","segments":[]}', /segments/],
+    [
+      'a misspelt property',
+      ownText({ phases: [{ direction: 'up', secnds: 3 }] }),
+      /line 15: phases\.0\.secnds/,
+    ],
+    [
+      'an impossible value',
+      ownText({ phases: [{ direction: 'up', seconds: -1 }] }),
+      /line 15: phases\.0\.seconds/,
+    ],
+    ['no phases', ownText({ phases: [] }), /line 12: phases/],
+    ['another version', ownText({ version: 2 }), /line 2: version: it is 2/],
   ])('%s: exit code 2, and the place', async (name, text, words) => {
     const path = text.startsWith('{') ? inFolder(`${name}.json`) : text;
     if (text.startsWith('{')) writeFileSync(path, text);
@@ -222,9 +243,131 @@ describe('simulate', () => {
 
   test('an unknown virtual device: exit code 3', async () => {
     const path = inFolder('unknown-device.json');
-    writeFileSync(path, '{"name":"x","device":"sim:none","segments":[{"bql":"on","seconds":3}]}');
+    writeFileSync(path, ownText({ device: 'sim:none' }));
     expect((await runCli(['simulate', '--scenario', path])).exitCode).toBe(3);
   });
+
+  test('criteria of its own: exit code 6 if one is not met', async () => {
+    const path = inFolder('criteria.json');
+    const criterion = { metric: 'rttP50Us', arm: 'BQL on' };
+    writeFileSync(path, ownText({ pass: [{ ...criterion, max: 1_000_000 }] }));
+    expect((await runCli(['simulate', '--scenario', path])).exitCode).toBe(0);
+    writeFileSync(
+      path,
+      ownText({
+        pass: [
+          { ...criterion, max: 1_000_000 },
+          { ...criterion, max: 1 },
+        ],
+      }),
+    );
+    const { exitCode, stdout } = await runCli(['simulate', '--scenario', path]);
+    expect(exitCode).toBe(6);
+    expect(stdout).toMatch(/^met: rttP50Us of BQL on/m);
+    expect(stdout).toMatch(/^NOT MET: rttP50Us of BQL on: [\d.]+ ms; at most 0\.00 ms/m);
+  });
+
+  test('a cap on data ends it, and says so', async () => {
+    const path = inFolder('capped.json');
+    writeFileSync(path, ownText({ repeats: 4 }));
+    const { exitCode, stdout } = await runCli([
+      'simulate',
+      '--scenario',
+      path,
+      '--max-data',
+      '10MB',
+      '--json',
+    ]);
+    expect(exitCode).toBe(0);
+    const result = JSON.parse(stdout) as {
+      dataBytes: number;
+      plannedData: { upBytes: number };
+      notes: string[];
+    };
+    expect(result.plannedData.upBytes).toBeGreaterThan(14e6);
+    // The last sample may go beyond it.
+    expect(result.dataBytes).toBeGreaterThanOrEqual(10e6);
+    expect(result.dataBytes).toBeLessThan(10.2e6);
+    expect(result.notes.join()).toMatch(/its cap of 10\.0 MB/);
+  });
+
+  test('what was fitted is told, with what the model gives without', async () => {
+    const { exitCode, stdout } = await runCli(['simulate', '--scenario', 'seed-cellular-10mbit']);
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/^BQL cut the loaded p95 of a priority ping from /m);
+    expect(stdout).toMatch(/^Calibration: .*FIFO/m);
+    expect(stdout).toMatch(/^Without the fit: /m);
+  });
+});
+
+describe('run --scenario', () => {
+  test('progress with time left, the verdict, the record; criteria decide the exit code', async () => {
+    const path = inFolder('live.json');
+    const out = inFolder('live.qscope');
+    writeFileSync(
+      path,
+      ownText({
+        idleBeforeSeconds: 1,
+        settleSeconds: 0.5,
+        arms: [{ name: 'BQL off', bql: { enabled: false } }, ...own.arms],
+        phases: [{ direction: 'both', seconds: 2 }],
+        probes: [{ intervalMs: 50 }, { intervalMs: 100, priority: false, target: '10.64.0.9' }],
+        pass: [{ metric: 'rttP50Us', arm: 'BQL off', max: 1000 }],
+      }),
+    );
+    const { exitCode, stdout, stderr } = await runCli([
+      'run',
+      'sim:modem-10mbit',
+      '--scenario',
+      path,
+      '--out',
+      out,
+      '--json',
+    ]);
+    expect(exitCode).toBe(6);
+    expect(stderr).toMatch(/^own: 3 segments, 0:05, about .* up and .* down/m);
+    expect(stderr).toMatch(/^3 of 3: BQL on 1, 0:0\d left/m);
+    const result = jsonLines(stdout).findLast(({ type }) => type === 'result');
+    expect(result).toMatchObject({
+      scenario: 'own',
+      verdict: { kind: 'not enough data', criteria: [{ passed: false }] },
+    });
+    const segments = result?.['segments'] as {
+      rttUs: { p50: number };
+      receivedBitsPerSecond: number;
+      moreProbes: { probes: number; lost: number; rttUs: { p50: number } }[];
+    }[];
+    expect(segments).toHaveLength(2);
+    for (const { receivedBitsPerSecond, moreProbes, rttUs } of segments) {
+      expect(receivedBitsPerSecond).toBeGreaterThan(40e6);
+      // Best effort waits behind the load in the qdisc.
+      expect(moreProbes[0]?.rttUs.p50 ?? 0).toBeGreaterThan(rttUs.p50 + 50_000);
+    }
+    const reader = RecordingReader.open(out);
+    try {
+      expect(reader.metaValue('experiment')).toMatchObject({
+        state: 'done',
+        scenario: { name: 'own' },
+        verdict: { kind: 'not enough data' },
+      });
+      expect(reader.metaValue('experiment.segment.00003')).toMatchObject({ arm: 'BQL on', pair: 1 });
+    } finally {
+      reader.close();
+    }
+  }, 60_000);
+
+  test('interrupted: exit code 130, with what there is', async () => {
+    const running = startCli(['run', 'sim:modem-10mbit', '--scenario', 'quick-ab', '--json']);
+    await expect
+      .poll(() => running.stdoutSoFar().includes('"text":"BQL off 1"'), { timeout: 30_000 })
+      .toBe(true);
+    running.child.kill('SIGINT');
+    const { exitCode, stdout } = await running.ended;
+    expect(exitCode).toBe(130);
+    const result = jsonLines(stdout).findLast(({ type }) => type === 'result');
+    expect(result).toMatchObject({ notes: ['interrupted'], verdict: { kind: 'not enough data' } });
+    expect(result?.['segments']).toHaveLength(1);
+  }, 60_000);
 });
 
 describe('run, sessions and report', () => {
@@ -407,7 +550,7 @@ describe('run, sessions and report', () => {
       expect(exitCode).toBe(2);
       expect(readFileSync(out).equals(before)).toBe(true);
     }
-  });
+  }, 60_000);
 
   test('a recording that cannot be made is not said to be there', async () => {
     const path = join(folder, 'no-such-folder', 'x.qscope');
@@ -415,7 +558,7 @@ describe('run, sessions and report', () => {
     expect(exitCode).toBe(2);
     expect(stderr).toContain('could not be created: there is no such file or folder');
     expect(stderr).not.toContain('recorded in');
-  });
+  }, 60_000);
 
   test('killed: at most the last second is lost', async () => {
     const path = inFolder('killed.qscope');
@@ -454,6 +597,18 @@ describe('bad input', () => {
     ['a rate that is none', ['run', 'sim:modem-10mbit', '--load-rate', 'fast'], 2, /bits per second/],
     ['a qdisc that is none', ['run', 'sim:modem-10mbit', '--qdisc', 'cake'], 2, /fq_codel/],
     ['an address that is none', ['run', 'sim:modem-10mbit', '--address', '10.9.0.2'], 2, /prefix/],
+    [
+      'a target that is everybody',
+      ['run', 'sim:modem-10mbit', '--target', '255.255.255.255'],
+      2,
+      /--target 255.255.255.255: it is not the address of a host/,
+    ],
+    [
+      'a target that no way leads to',
+      ['run', 'sim:modem-10mbit', '--address', '10.9.0.2/24', '--target', '10.8.0.1'],
+      2,
+      /no way leads to 10.8.0.1/,
+    ],
     [
       'limits that cross',
       ['run', 'sim:modem-10mbit', '--limit-min', '9', '--limit-max', '8'],

@@ -72,7 +72,8 @@ export function simulatedExperiment(
       handleFailure: (error) => {
         throw error;
       },
-      handleGone: () => {},
+      handleReopen: () => {},
+    handleGone: () => {},
     },
     startUs: 0,
     wake: () => {},

@@ -35,9 +35,9 @@ kernel_stack() {
   perl "$lab_peers/udp-flood.pl" "$far_host" 9 $((seconds + settle_seconds + 1)) > /dev/null &
   flood=$!
   sleep "$settle_seconds"
-  ping -n -Q 0x10 -i "0.0$ping_interval_ms" -w "$seconds" "$far_host" > "$scenario_folder/ping.txt" &
+  ping -n -Q 0x10 -i "0.0$ping_interval_ms" -w "$seconds" "$far_host" > "$memory/ping.txt" &
   pinging=$!
-  : > "$scenario_folder/queue.txt"
+  : > "$memory/queue.txt"
   ticks=$(busy_ticks)
   read -r before < "$counter"
   begin=$EPOCHREALTIME
@@ -45,7 +45,7 @@ kernel_stack() {
   while kill -0 "$pinging" 2> /dev/null; do
     read -r inflight < "$queue/inflight"
     read -r limit < "$queue/limit"
-    echo "$inflight $limit" >> "$scenario_folder/queue.txt"
+    echo "$inflight $limit" >> "$memory/queue.txt"
     read -r -t 0.1 -u "$pause" || true
   done
   read -r after < "$counter"
@@ -58,15 +58,20 @@ kernel_stack() {
 ours_stack() {
   local bql=$1 seconds=$2
   "${queuescope[@]}" run "usb:$usb" --bql "$bql" --duration $((seconds + settle_seconds)) --ping-interval "$ping_interval_ms" \
-    --address "$near_host/24" --target "$far_host" --json > "$scenario_folder/run.jsonl"
-  fact settle "$settle_seconds"
+    --address "$near_host/24" --target "$far_host" --json > "$memory/run.jsonl"
+  fact seconds_asked "$seconds"
 }
 
+# What is written while it measures goes to memory: each write to the host's file system takes the guest milliseconds.
+memory=/run/work/memory
 phase() {
   local usb netdev
+  rm -rf "$memory"
+  mkdir "$memory"
   fact kernel "$(uname -r | sed 's/[+-].*//')"
   attach "$1" "$2"
   "$3_stack" "$4" "$5" "$6"
+  cp "$memory"/* "$scenario_folder"
   detach_all
 }
 
@@ -74,6 +79,6 @@ echo pfifo_fast > /proc/sys/net/core/default_qdisc
 kernel_drivers
 modprobe -a vhci-hcd
 while IFS=$'\t' read -r name busid product stack bql seconds off; do
-  scenario "$name" $((seconds + 60)) phase "$busid" "$product" "$stack" "$bql" "$seconds" "$off"
+  scenario "$name" $((seconds + 150)) phase "$busid" "$product" "$stack" "$bql" "$seconds" "$off"
   detach_all
 done < /mnt/cases.tsv

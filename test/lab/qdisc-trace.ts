@@ -50,6 +50,9 @@ export interface QdiscTrace {
   readonly hashes: ReadonlyMap<string, number>;
 }
 
+/** A line of the kernel's trace that is one of our probes'. */
+const linePattern = / (\d+)\.(\d{6}): (enter|ask|leave): \([^)]*\)(.*)$/;
+
 /** Reads the text of /sys/kernel/tracing/trace. */
 export function parseQdiscTrace(text: string): QdiscTrace {
   const packets: TracedPacket[] = [];
@@ -60,39 +63,48 @@ export function parseQdiscTrace(text: string): QdiscTrace {
   let startUs: number | undefined;
   let askedAtUs = 0;
   for (const line of text.split('\n')) {
-    const match = / (\d+)\.(\d{6}): (enter|ask|leave): \([^)]*\)(.*)$/.exec(line);
+    const match = linePattern.exec(line);
     if (match === null) continue;
     const [, seconds = '', micros = '', kind, rest = ''] = match;
+    const value = (name: string): string => new RegExp(` ${name}=(\\S+)`).exec(rest)?.[1] ?? '';
     const timeUs = Number(seconds) * 1e6 + Number(micros);
     startUs ??= Math.floor(timeUs / alignmentUs) * alignmentUs;
     const atUs = timeUs - startUs;
-    const value = (name: string): string => new RegExp(` ${name}=(\\S+)`).exec(rest)?.[1] ?? '';
-    if (kind === 'ask') {
-      askedAtUs = atUs;
-    } else if (kind === 'enter') {
-      const packet: TracedPacket = {
-        index: packets.length,
-        atUs,
-        length: Number(value('len')),
-        tos: Number(value('tos')),
-        // As the guest's processor reads two bytes of the frame.
-        isIpv4: Number(value('type')) === ((etherTypeIpv4 & 0xff) << 8) + (etherTypeIpv4 >> 8),
-        flow: value('ports'),
-        fate: dropped,
-      };
-      packets.push(packet);
-      waiting.set(value('skb'), packet);
-      events.push({ kind: 'arrival', packet });
-    } else {
-      const answer = waiting.get(value('skb'));
-      waiting.delete(value('skb'));
-      if (answer !== undefined) {
-        const isMarked =
-          answer.isIpv4 && answer.tos !== Number(value('tos')) && isCongested(Number(value('tos')));
-        answer.fate = { leftAtUs: atUs, isMarked };
-        hashes.set(answer.flow, Number(value('hash')));
+    switch (kind) {
+      case 'ask':
+        askedAtUs = atUs;
+        break;
+      case 'enter': {
+        const packet: TracedPacket = {
+          index: packets.length,
+          atUs,
+          length: Number(value('len')),
+          tos: Number(value('tos')),
+          // As the guest's processor reads two bytes of the frame.
+          isIpv4: Number(value('type')) === ((etherTypeIpv4 & 0xff) << 8) + (etherTypeIpv4 >> 8),
+          flow: value('ports'),
+          fate: dropped,
+        };
+        packets.push(packet);
+        waiting.set(value('skb'), packet);
+        events.push({ kind: 'arrival', packet });
+        break;
       }
-      events.push({ kind: 'request', atUs: askedAtUs, leftAtUs: atUs, answer });
+      case 'leave': {
+        const answer = waiting.get(value('skb'));
+        waiting.delete(value('skb'));
+        if (answer !== undefined) {
+          const tos = Number(value('tos'));
+          const isMarked = answer.isIpv4 && isCongested(tos) && !isCongested(answer.tos);
+          answer.fate = { leftAtUs: atUs, isMarked };
+          hashes.set(answer.flow, Number(value('hash')));
+        }
+        events.push({ kind: 'request', atUs: askedAtUs, leftAtUs: atUs, answer });
+        break;
+      }
+      case undefined:
+      default:
+        break;
     }
   }
   return { packets, events, hashes };
@@ -144,6 +156,12 @@ export function replay(trace: QdiscTrace, settings: FqCodelSettings): Replay {
     if (index === answer?.index && isMarked === answer.fate.isMarked) sameAnswers++;
   }
   return { fates, stats: qdisc.stats, answers, sameAnswers };
+}
+
+/** Of a flow: its ports as the guest's processor reads four bytes, the destination's last. */
+export function destinationPort(flow: string): number {
+  const bytes = Number(flow);
+  return (((bytes >>> 16) & 0xff) << 8) | (bytes >>> 24);
 }
 
 export interface FlowFigures {

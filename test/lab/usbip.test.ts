@@ -11,6 +11,14 @@ const exitCodes = { ok: 0, accessDenied: 4, deviceFailed: 5, interrupted: 130 };
 /** What the driver lets wait at SuperSpeed: 300 transfers of 1,514 bytes. */
 const fullQueueBytes = 454_200;
 
+/** The virtual devices that the kernel is tried on here. */
+const cdcDevices = [
+  { name: 'modem-10mbit', driver: 'cdc_ether', speedMbit: 5000 },
+  { name: 'adapter-100mbit', driver: 'cdc_ncm', speedMbit: 5000 },
+  { name: 'modem-usb2-10mbit', driver: 'cdc_ether', speedMbit: 480 },
+  { name: 'tether-usb2', driver: 'cdc_ncm', speedMbit: 480 },
+];
+
 /** Round trips of iputils' ping, milliseconds, in order of size. */
 function roundTrips(scenario: Scenario, file: string): readonly number[] {
   const times = Array.from(scenario.text(file).matchAll(/time=([\d.]+) ms/g), ([, time]) => Number(time));
@@ -25,30 +33,33 @@ let guest: GuestRun;
 let events: readonly Record<string, unknown>[];
 
 beforeAll(async () => {
-  ({ result: guest, events } = await served((port, devices) =>
-    bootGuest({
-      name: 'usbip',
-      program: true,
-      network: true,
-      scriptFile: new URL('usbip.guest.sh', import.meta.url),
-      files: {
-        port: String(port),
-        'devices.tsv': devices
-          .map(({ busId, id, name }) => `${busId}\t${id.replace('sim:', '')}\t${name}\n`)
-          .join(''),
-      },
-      qemuArguments: ['-netdev', 'user,id=link,net=10.0.3.0/24', '-device', 'usb-net,bus=xhci.0,netdev=link'],
-      limitSeconds: 800,
-    }),
+  const names = cdcDevices.map(({ name }) => name);
+  ({ result: guest, events } = await served(
+    (port, devices) =>
+      bootGuest({
+        name: 'usbip',
+        program: true,
+        network: true,
+        scriptFile: new URL('usbip.guest.sh', import.meta.url),
+        files: {
+          port: String(port),
+          'devices.tsv': devices
+            .map(({ busId, id, name }) => `${busId}\t${id.replace('sim:', '')}\t${name}\n`)
+            .join(''),
+        },
+        qemuArguments: [
+          '-netdev',
+          'user,id=link,net=10.0.3.0/24',
+          '-device',
+          'usb-net,bus=xhci.0,netdev=link',
+        ],
+        limitSeconds: 800,
+      }),
+    names,
   ));
 }, 1_000_000);
 
-describe.each([
-  { name: 'modem-10mbit', driver: 'cdc_ether', speedMbit: 5000 },
-  { name: 'adapter-100mbit', driver: 'cdc_ncm', speedMbit: 5000 },
-  { name: 'modem-usb2-10mbit', driver: 'cdc_ether', speedMbit: 480 },
-  { name: 'tether-usb2', driver: 'cdc_ncm', speedMbit: 480 },
-])('the kernel on $name', ({ name, driver, speedMbit }) => {
+describe.each(cdcDevices)('the kernel on $name', ({ name, driver, speedMbit }) => {
   test('binds its own driver, gets a carrier and an address', () => {
     const scenario = guest.scenario('all');
     expect(scenario.fact(`${name}.driver`)).toBe(driver);

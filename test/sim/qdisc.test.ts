@@ -120,6 +120,13 @@ describe('the cost of a full queue at the median', () => {
   });
 });
 
+test('a load that is bounded by a socket’s buffer goes on after what fq_codel drops of it', () => {
+  const settings = settingsWith('fq_codel', true, priorityTos);
+  const { statistics, samples } = measure({ ...settings, load: { ...settings.load, socketPackets: 100 } });
+  expect(samples.at(-1)?.[sampleIndex.qdiscDroppedPackets]).toBeGreaterThan(200);
+  expect(statistics.throughputBitsPerSecond).toBeGreaterThan(9.9e6);
+});
+
 test('switched under load: told with what was dropped, and counted on', () => {
   const { events, samples, statistics } = measure(
     settingsWith('pfifo_fast', true, priorityTos),

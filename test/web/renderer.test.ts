@@ -340,6 +340,38 @@ describe.skipIf(executablePath === undefined && !required)(
       await problem.waitFor({ state: 'hidden', ...patience });
     });
 
+    test.each([360, 400, 600, 760])(
+      'a window of %i pixels shows all, and nothing is cut off',
+      async (width) => {
+        const page = await openFake('history=15');
+        await page.setViewportSize({ width, height: 800 });
+        await page.locator('.reading-value').first().waitFor(patience);
+        // The panels beside it lie over it now.
+        for (const name of ['Close the controls', 'Close the device list']) {
+          const button = page.getByRole('button', { name });
+          if ((await button.count()) > 0) await button.click();
+        }
+        const cut = (): Promise<string[]> =>
+          page.evaluate(() => {
+            const view = document.querySelector('.live-view');
+            if (view === null) return ['no live view'];
+            const within = view.getBoundingClientRect();
+            const shown =
+              '.live-header h1, .live-header .button, .stage, .reading, .toolbar > *, .toolbar input';
+            return [...view.querySelectorAll(shown)]
+              .filter((element) => {
+                const { left, right, width: shownWidth } = element.getBoundingClientRect();
+                if (shownWidth === 0) return false;
+                const isOutside = left < within.left - 1 || right > within.right + 1;
+                const isFigure = element.matches('.stage') && element.scrollWidth > element.clientWidth + 1;
+                return isOutside || isFigure;
+              })
+              .map((element) => `${element.className}: ${element.textContent}`);
+          });
+        await expect.poll(cut, patience).toEqual([]);
+      },
+    );
+
     test('several devices run side by side on the same axes', async () => {
       const page = await openFake('history=5');
       await page.getByRole('button', { name: 'Compare' }).click();

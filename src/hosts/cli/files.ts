@@ -31,10 +31,14 @@ export function describeFileFailure(verb: 'read' | 'written', path: string, erro
   });
 }
 
+/** Some editors put it in front of what they save as UTF-8; it belongs to no format that is read here. */
+const byteOrderMark = '\ufeff';
+
 /** @throws AppError `file-failed` */
 export function readTextFile(path: string): string {
   try {
-    return readFileSync(path, 'utf8');
+    const text = readFileSync(path, 'utf8');
+    return text.startsWith(byteOrderMark) ? text.slice(1) : text;
   } catch (error) {
     throw describeFileFailure('read', path, error);
   }

@@ -8,11 +8,11 @@ import {
 } from '../../contract/settings.ts';
 import type { DeviceSession, SessionPhase } from '../../engine/device-session.ts';
 import type { ExperimentPhase } from '../../probes/experiment.ts';
-import { parseIpv4Address } from '../../wire/ipv4-address.ts';
 import type { Command, CommandContext } from './command.ts';
 import { usageError } from './output.ts';
 import { Follower } from './follower.ts';
 import { recordingExitCode } from './run.ts';
+import { hostAddressOf } from './run-options.ts';
 
 /** What `queuescope observe` was given. */
 export interface ObserveOptions {
@@ -85,9 +85,7 @@ export const observe: Command<ObserveOptions> = async (context, options) => {
 /** @throws AppError `usage` */
 function settingsOf(options: ObserveOptions): SessionSettings {
   const { target, limitMin = 0, limitMax = maxLimitBytes } = options;
-  if (target !== undefined && parseIpv4Address(target) === undefined) {
-    throw usageError(`--target ${target}: it must be an IPv4 address, like 10.9.0.1`);
-  }
+  if (target !== undefined) hostAddressOf('--target', target);
   if (limitMin > limitMax) throw usageError('--limit-min is larger than --limit-max');
   const base = defaultSessionSettings;
   return {

@@ -2,8 +2,10 @@ import { AppError, asAppError, errorTable } from '../../base/errors.ts';
 
 /** Where a command's results and messages go. */
 export interface Output {
-  /** A line of the result, on standard output. */
+  /** A line of the result for people, on standard output. */
   line(text: string): void;
+  /** A whole document as it is, on standard output. */
+  document(text: string): void;
   /** One JSON document, or one line of a stream of them, on standard output. */
   json(value: unknown): void;
   /** A message to the person, on standard error. */
@@ -19,14 +21,26 @@ function rounded(_key: string, value: unknown): unknown {
     : value;
 }
 
+/**
+ * What a terminal takes for a command, and what turns the direction of writing: names come from devices, other machines
+ * and files, and must not be able to write over what is true. Tabs and line ends stay.
+ */
+// oxlint-disable-next-line no-control-regex -- they are what is meant
+const terminalControls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
+
+function forTerminal(text: string): string {
+  return text.replaceAll(terminalControls, '\ufffd');
+}
+
 export function createOutput(streams: {
   readonly stdout: { write(text: string): unknown };
   readonly stderr: { write(text: string): unknown };
 }): Output {
   return {
-    line: (text) => void streams.stdout.write(`${text}\n`),
+    line: (text) => void streams.stdout.write(`${forTerminal(text)}\n`),
+    document: (text) => void streams.stdout.write(`${text}\n`),
     json: (value) => void streams.stdout.write(`${JSON.stringify(value, rounded)}\n`),
-    note: (text) => void streams.stderr.write(`${text}\n`),
+    note: (text) => void streams.stderr.write(`${forTerminal(text)}\n`),
   };
 }
 

@@ -27,7 +27,7 @@ export const report: Command<ReportCommandOptions> = async ({ output }, options)
       createdAt: new Date().toISOString(),
     });
     if (out === '-') {
-      output.line(text);
+      output.document(text);
       return exitCodes.ok;
     }
     writeTextFile(out, text);

@@ -9,6 +9,7 @@ import {
   qdiscSettingsSchema,
   type SessionSettings,
 } from '../../contract/settings.ts';
+import { chooseTarget } from '../../engine/measurement-target.ts';
 import { pingOfScenario } from '../../engine/segment-settings.ts';
 import {
   type Scenario,
@@ -17,7 +18,7 @@ import {
   type ScenarioText,
   scenarioVersion,
 } from '../../probes/scenario.ts';
-import { parseIpv4Address, parseIpv4Cidr } from '../../wire/ipv4-address.ts';
+import { ipv4AddressIsHost, parseIpv4Address, parseIpv4Cidr } from '../../wire/ipv4-address.ts';
 import { usageError } from './output.ts';
 import { loadScenario } from './scenarios.ts';
 
@@ -31,6 +32,7 @@ export interface RunOptions {
   readonly out?: string;
   readonly tap?: string;
   /** Virtual devices: a TAP interface at the far end of the link, and the network namespace that it is moved to. */
+  readonly configuration?: number;
   readonly farTap?: string;
   readonly farNetns?: string;
   readonly address?: string;
@@ -147,26 +149,42 @@ export function qdiscOption(text: string): QdiscOption {
   throw new InvalidArgumentError(`${issue?.path.join('.') ?? name}: ${issue?.message ?? 'not a value'}.`);
 }
 
-/** @throws AppError `usage` for addresses that are none, or options that contradict each other */
-export function settingsOf(options: RunOptions, scenario: Scenario): SessionSettings {
-  const { address, gateway, target } = options;
-  if (address !== undefined && parseIpv4Cidr(address) === undefined) {
-    throw usageError(`--address ${address}: it must be an address with a prefix length, like 10.9.0.2/24`);
+/** A host's address as an option has it. @throws AppError `usage` */
+export function hostAddressOf(name: string, text: string): number {
+  const address = parseIpv4Address(text);
+  if (address === undefined) {
+    throw usageError(`${name} ${text}: it must be an IPv4 address, like 10.9.0.1`);
   }
-  for (const [name, value] of [
-    ['--gateway', gateway],
-    ['--target', target],
-  ] as const) {
-    if (value !== undefined && parseIpv4Address(value) === undefined) {
-      throw usageError(`${name} ${value}: it must be an IPv4 address, like 10.9.0.1`);
-    }
-  }
-  if (gateway !== undefined && address === undefined) {
+  if (!ipv4AddressIsHost(address)) throw usageError(`${name} ${text}: it is not the address of a host`);
+  return address;
+}
+
+/** @throws AppError `usage` */
+function checkAddresses({ address, gateway, target }: RunOptions): void {
+  const gatewayAddress = gateway === undefined ? undefined : hostAddressOf('--gateway', gateway);
+  if (target !== undefined) hostAddressOf('--target', target);
+  if (address === undefined) {
+    if (gateway === undefined) return;
     throw usageError('--gateway is for an address set by hand (--address); by DHCP the server names it');
   }
-  if (address !== undefined && gateway === undefined && target === undefined) {
+  const cidr = parseIpv4Cidr(address);
+  if (cidr === undefined) {
+    throw usageError(`--address ${address}: it must be an address with a prefix length, like 10.9.0.2/24`);
+  }
+  if (!ipv4AddressIsHost(cidr.address)) {
+    throw usageError(`--address ${address}: it is not the address of a host`);
+  }
+  if (gateway === undefined && target === undefined) {
     throw usageError('with --address, name a host to measure against too: --target or --gateway');
   }
+  const { reason } = chooseTarget(target, { ...cidr, gateway: gatewayAddress });
+  if (reason !== undefined) throw usageError(`nothing would be measured: ${reason}`);
+}
+
+/** @throws AppError `usage` for addresses that are none, or options that contradict each other */
+export function settingsOf(options: RunOptions, scenario: Scenario): SessionSettings {
+  checkAddresses(options);
+  const { address, gateway, target } = options;
   if (options.farTap !== undefined && !options.device.startsWith('sim:')) {
     throw usageError('--far-tap is for virtual devices (sim:…): those have a link whose far end is at hand');
   }
@@ -193,6 +211,7 @@ export function settingsOf(options: RunOptions, scenario: Scenario): SessionSett
         : { mode: 'static', cidr: address, ...(gateway === undefined ? {} : { gateway }) },
     ...(target === undefined ? {} : { target }),
     sampleRateHz: options.sampleRate ?? base.sampleRateHz,
+    ...(options.configuration === undefined ? {} : { configuration: options.configuration }),
     ...(options.tap === undefined ? {} : { tap: options.tap }),
     ...(options.farTap === undefined ? {} : { farTap: options.farTap }),
     ...(options.farNetns === undefined ? {} : { farNamespace: options.farNetns }),

@@ -37,6 +37,7 @@ export const run: Command<RunOptions> = async (context, options) => {
   if (options.scenario !== undefined) announce(context, runner, scenario);
   const stopOnInterrupt = (): void => runner.stop('interrupted');
   context.interrupted.addEventListener('abort', stopOnInterrupt);
+  // While the device was looked for, nobody listened.
   if (context.interrupted.aborted) stopOnInterrupt();
   const dispose = options.scenario === undefined ? () => {} : showProgress(context, runner);
   let finished: FinishedExperiment;

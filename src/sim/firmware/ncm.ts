@@ -300,7 +300,7 @@ class NcmSink implements OutSink {
   readonly #variant: NcmOptions;
   readonly #block: Uint8Array;
   readonly #readers: Readonly<Record<NtbFormat, NtbReader>>;
-  /** Of the NTB so far, those included that are too many. */
+  /** Of the NTB so far. */
   #bytes = 0;
   /** Of the frames that were found in the NTB being taken apart. */
   #frameBytes = 0;
@@ -310,8 +310,7 @@ class NcmSink implements OutSink {
     this.#variant = variant;
     this.#network = network;
     this.#state = state;
-    // One more, for the byte that ends the transfer of a host that does not send empty packets.
-    this.#block = new Uint8Array(maxBytes + 1);
+    this.#block = new Uint8Array(maxBytes);
     this.#readers = { ntb16: this.#makeReader('ntb16'), ntb32: this.#makeReader('ntb32') };
   }
 
@@ -330,13 +329,24 @@ class NcmSink implements OutSink {
   }
 
   receive(bytes: Uint8Array, offset: number, length: number, endOfMessage: boolean, nowUs: number): void {
-    const from = this.#bytes;
-    this.#bytes += length;
     this.#network().fifo.add(length);
-    if (this.#bytes <= this.#block.length) this.#block.set(bytes.subarray(offset, offset + length), from);
-    // A host does not end the transfer of an NTB that is as large as can be: there is nothing more to come.
-    const isFull = this.#bytes === this.#block.length - 1 && this.#variant.needsEmptyPacket !== true;
-    if (endOfMessage || isFull) this.#finish(nowUs);
+    const end = offset + length;
+    const { needsEmptyPacket = false } = this.#variant;
+    let from = offset;
+    do {
+      const room = Math.max(0, this.#block.length - this.#bytes);
+      const taken = needsEmptyPacket ? end - from : Math.min(end - from, room);
+      this.#block.set(
+        bytes.subarray(from, from + Math.min(taken, room)),
+        Math.min(this.#bytes, this.#block.length),
+      );
+      this.#bytes += taken;
+      from += taken;
+      // A host does not end the transfer of an NTB that is as large as can be: there is nothing more to come. If its
+      // beginning belongs to an NTB that was broken off, all that follows is out of step, as in a real device.
+      const isFull = this.#bytes === this.#block.length && !needsEmptyPacket;
+      if (isFull || (from === end && endOfMessage)) this.#finish(nowUs);
+    } while (from < end);
   }
 
   #finish(nowUs: number): void {

@@ -229,10 +229,10 @@ device_netdev() {
 }
 
 # peer NAME [ADDRESS [NAMESPACE]]: gives the gadget's end a network namespace (dev) and an address (10.9.0.1/24).
-# Two faults of the kernel's software devices are stepped around. An end that comes up only after the host configured the
-# device queues "not connected" before "connected", and dummy_hcd now and then loses the second: so the cable is pulled
-# and put back once the end is up. And a datagram that waits in f_ncm's aggregation while the cable is pulled stays
-# there, with all that follow: so the end says nothing of its own (no IPv6).
+# Two oddities of the kernel's software devices are stepped around; their causes are guessed. An end that comes up only
+# after the host configured the device now and then is never said to be connected (of two notifications the second seems
+# to get lost): so the cable is pulled and put back once the end is up. And after that, what an NCM end sends may never
+# arrive (as if a datagram were stuck in f_ncm's aggregation): so the end says nothing of its own (no IPv6).
 peer() {
   local address=${2:-10.9.0.1/24} namespace=${3:-dev} netdev
   netdev=$(device_netdev "$1")

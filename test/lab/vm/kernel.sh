@@ -8,6 +8,7 @@ lab_checkout=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 # capture, the guest's network card, and the queueing disciplines.
 lab_modules=(dummy_hcd libcomposite usb_f_ncm usb_f_ecm usb_f_rndis usb_f_eem usbnet cdc_ether cdc_ncm cdc_eem rndis_host
   cdc_mbim vhci-hcd usbip-host usbip-vudc tun usbmon xhci-pci virtio_net virtio_pci 9p 9pnet_virtio overlay
+  huawei_cdc_ncm cdc-wdm ax88179_178a asix mii phylink
   sch_fq sch_fq_codel sch_htb sch_tbf sch_netem sch_prio sch_ingress veth)
 
 lab_fail() {

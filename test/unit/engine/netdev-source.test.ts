@@ -115,7 +115,7 @@ describe('limits that a killed session left', () => {
   test('are put back by the next session that may', async () => {
     await leave();
     const [listed] = await source.list();
-    const opened = await listed?.open?.(() => {});
+    const opened = await listed?.open?.(() => {}, {});
     expect(netdev.system.getLimit('usb0', 'limit_min')).toBe(0);
     expect(opened?.text).toContain('limits that a killed session had left were put back');
     expect((await source.list())[0]?.device.problems).toEqual([]);

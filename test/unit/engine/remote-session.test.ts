@@ -9,7 +9,8 @@ import { Engine } from '../../../src/engine/engine.ts';
 import { monotonicClock } from '../../../src/engine/monotonic-clock.ts';
 import { RemoteSource } from '../../../src/engine/remote-source.ts';
 import { startUsbipHost, type UsbipHost } from '../../../src/hosts/usbip/usbip-host.ts';
-import { catalogue } from '../../../src/sim/catalogue.ts';
+import { cdcCatalogue } from '../sim/sim-setup.ts';
+import { adapterPersonalities } from '../../../src/sim/adapter-personalities.ts';
 import type { SimPersonality } from '../../../src/sim/personality.ts';
 import { SimUsbipExports } from '../../../src/sim/usbip-exports.ts';
 import { importDevice } from '../../../src/transports/usbip-socket.ts';
@@ -21,7 +22,7 @@ afterEach(async () => {
   for (const close of closers.splice(0).toReversed()) await close();
 });
 
-async function serve(port = 0, devices: readonly SimPersonality[] = catalogue): Promise<UsbipHost> {
+async function serve(port = 0, devices: readonly SimPersonality[] = cdcCatalogue): Promise<UsbipHost> {
   const host = await startUsbipHost({
     exports: new SimUsbipExports(devices, 1),
     host: '127.0.0.1',
@@ -120,6 +121,18 @@ describe('servers', () => {
     );
     engine.removeServer(`127.0.0.1:${host.port}`);
     expect(await engine.devices()).toEqual([]);
+  });
+
+  test('adapters that are known by their ids alone', async () => {
+    const host = await serve(0, adapterPersonalities);
+    const engine = engineOf();
+    engine.addServer(`127.0.0.1:${host.port}`);
+    expect((await engine.devices()).map(({ minidriver }) => minidriver)).toEqual([
+      'ax88179_178a',
+      'asix',
+      'asix',
+      'asix',
+    ]);
   });
 
   test('one that is away, and a name that is none', async () => {

@@ -39,6 +39,7 @@ describe('bind (spec 3.1)', () => {
       statusEndpoint: 0x83,
       macAddress: Uint8Array.of(0x02, 0x00, 0x5e, 0x10, 0x00, 0x01),
       hardMtuBytes: 1514,
+      hardHeaderBytes: 14,
       rxUrbSizeBytes: undefined,
       mtuBytes: 1500,
       maxMtuBytes: 1500,

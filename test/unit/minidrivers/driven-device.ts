@@ -1,3 +1,4 @@
+import type { Polled } from '../../../src/base/clock.ts';
 import { silentLog } from '../../../src/base/log.ts';
 import { Random } from '../../../src/base/random.ts';
 import { VirtualClock } from '../../../src/base/virtual-clock.ts';
@@ -11,6 +12,7 @@ import { createSimDevice, type RunningSimDevice } from '../../../src/sim/create-
 import type { SimPersonality } from '../../../src/sim/personality.ts';
 import type { DriverBinding } from '../../../src/usbnet/minidriver.ts';
 import { ProcedureRunner } from '../../../src/usbnet/procedure-runner.ts';
+import type { Transport } from '../../../src/usbnet/transport.ts';
 import type { Outcome } from '../../../src/usbnet/usbnet.ts';
 import { etherTypeIpv4, writeEthernet } from '../../../src/wire/ethernet.ts';
 import { writeIpv4 } from '../../../src/wire/ipv4.ts';
@@ -46,10 +48,20 @@ export class DrivenDevice {
   readonly #mac: Uint8Array;
 
   /** @throws what the driver throws if the device can't be bound */
-  constructor(personality: SimPersonality, options: { readonly quirks?: readonly Quirk[] } = {}) {
-    this.device = createSimDevice(personality, { seed: 1, nowUs: 0 });
-    const { transport } = this.device;
+  constructor(
+    personality: SimPersonality,
+    options: {
+      readonly quirks?: readonly Quirk[];
+      readonly seed?: number;
+      /** Puts another transport around the device's. */
+      readonly wrap?: (transport: Transport) => Transport & Polled;
+    } = {},
+  ) {
+    this.device = createSimDevice(personality, { seed: options.seed ?? 1, nowUs: 0 });
     for (const part of this.device.polled) this.clock.add(part);
+    const wrapped = options.wrap?.(this.device.transport);
+    if (wrapped !== undefined) this.clock.add(wrapped);
+    const transport = wrapped ?? this.device.transport;
     const { descriptor, configuration } = transport.device;
     const [match] = matchDevice({ descriptor, configurations: [configuration] });
     if (match === undefined) throw new Error('no minidriver takes it');

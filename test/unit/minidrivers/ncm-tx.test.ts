@@ -358,3 +358,30 @@ describe('with the kernel’s timer', () => {
     expect(runTimer(packer)).toEqual([Number.POSITIVE_INFINITY, []]);
   });
 });
+
+describe('after a transfer that was broken off', () => {
+  /** So many frames that the NTB is as large as it can be. */
+  function fill(packer: Packer, length: number): Transfer {
+    for (let tag = 0; tag < 200; tag++) {
+      const transfer = packer.add(length, tag);
+      if (transfer !== undefined) return transfer;
+    }
+    throw new Error('no NTB came of it');
+  }
+
+  test.each([1514, 512, 476, 1000])(
+    'the next NTB ends with a short packet, whatever is in it (frames of %i bytes)',
+    (length) => {
+      const packer = new Packer();
+      const before = fill(packer, length);
+      packer.tx.realign();
+      // The one that is being filled may be full already; the one after it is not.
+      const next = [fill(packer, length), fill(packer, length)];
+      const short = next.findIndex((transfer) => transfer.length % usual.maxPacketBytes !== 0);
+      expect(short).toBeGreaterThanOrEqual(0);
+      for (const transfer of next) expect(datagramsOf(transfer).length).toBeGreaterThan(0);
+      const after = fill(packer, length);
+      expect(after.length).toBe(before.length);
+    },
+  );
+});

@@ -221,6 +221,7 @@ describe('RNDIS', () => {
     driven.run(1_000_000);
     driven.device.injectSilence(0, 60_000_000, driven.clock.nowUs());
     driven.run(120_000_000);
+    expect(driven.netif.usbnet.isOpen).toBe(true);
     expectCleanExchange(driven);
     expectClosed(driven);
   });

@@ -4,6 +4,7 @@ import { PointBuffer } from '../../../renderer/charts/point-buffer.ts';
 import { ReadingsCalculator } from '../../../renderer/store/readings.ts';
 import { SessionData } from '../../../renderer/store/session-data.ts';
 import {
+  faultColumns,
   type ProbeColumn,
   probeColumns,
   type SampleColumn,
@@ -41,6 +42,7 @@ function threeArms(): SessionData {
           rxBitsPerSecond: 1000,
           txDroppedPackets: 0,
           qdiscDroppedPackets: timeUs / second,
+          qdiscMarkedPackets: (2 * timeUs) / second,
         })),
       ),
     },
@@ -83,6 +85,7 @@ describe('readings', () => {
       probeCount: 10,
       lostProbes: 1,
       droppedPackets: 9,
+      markedPackets: 18,
     });
     expect(readings?.other).toMatchObject({
       bqlEnabled: false,
@@ -205,4 +208,25 @@ describe('the p50 line', () => {
     expect(median.filter((value) => Number.isNaN(value))).toHaveLength(1);
     expect(high.filter((value) => value === 7).length).toBe(median.length - 1);
   });
+});
+
+test('faults: the newest counts, told only when one has changed, and kept over a gap', () => {
+  const data = new SessionData();
+  let told = 0;
+  const dispose = data.faults.subscribe(() => told++);
+  const add = (row: Partial<Record<SampleColumn, number>>): void =>
+    data.addBatch({ table: 'samples', skippedRows: 0, values: samples([row]) }, 0);
+  const countsOf = (rxStallErrors: number): Partial<Record<SampleColumn, number>> => ({
+    ...Object.fromEntries(faultColumns.map((column) => [column, 0])),
+    rxStallErrors,
+  });
+  add({ timeUs: 1, bqlEnabled: 1, ...countsOf(0) });
+  add({ timeUs: 2, bqlEnabled: 1, ...countsOf(0) });
+  add({ timeUs: 3, bqlEnabled: 1, ...countsOf(2) });
+  add({ timeUs: 4 });
+  dispose();
+  expect(told).toBe(3);
+  expect(data.faults.peek()[faultColumns.indexOf('rxStallErrors')]).toBe(2);
+  data.clear();
+  expect(data.faults.peek()).toEqual([]);
 });

@@ -1,3 +1,4 @@
+import { faultColumns } from '../../../src/contract/telemetry.ts';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { distribution, stretchStatistics } from '../../../src/report/statistics.ts';
@@ -21,6 +22,7 @@ const sampleNames = [
   'driverXoff',
   'stackXoff',
   'eventLoopLagUs',
+  ...faultColumns,
 ] as const;
 const probeNames = ['timeUs', 'rttUs', 'qdiscWaitUs', 'driverQueueUs', 'lateUs'] as const;
 

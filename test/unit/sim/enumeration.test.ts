@@ -5,7 +5,7 @@ import { parseBosDescriptor } from '../../../src/wire/usb-bos.ts';
 import { parseConfigurationDescriptor, parseDeviceDescriptor } from '../../../src/wire/usb-descriptor.ts';
 import { parseLanguageList, parseStringDescriptor } from '../../../src/wire/usb-string.ts';
 import { bytesOf } from '../wire/bytes-of.ts';
-import { bulkIn, bulkOut, interruptIn, personality, SimSetup } from './sim-setup.ts';
+import { bulkIn, bulkOut, cdcCatalogue, interruptIn, personality, SimSetup } from './sim-setup.ts';
 
 const getDescriptor = 6;
 const english = 0x0409;
@@ -29,11 +29,18 @@ test('the default set, in this order', () => {
     ['adapter-100mbit', 'cdc-ncm', 'super'],
     ['modem-usb2-10mbit', 'cdc-ecm', 'high'],
     ['tether-usb2', 'cdc-ncm', 'high'],
+    ['adapter-2500mbit', 'ax88179', 'super'],
+    ['adapter-usb2-1gbe', 'ax88178', 'high'],
+    ['adapter-usb2-100mbit', 'ax88772a', 'high'],
+    ['adapter-usb2-10mbit', 'ax88172', 'high'],
+    ['tether-rndis', 'rndis', 'high'],
+    ['board-eem', 'cdc-eem', 'high'],
+    ['stick-huawei', 'huawei-ncm', 'high'],
   ]);
   expect(new Set(catalogue.map(({ productId }) => productId)).size).toBe(catalogue.length);
 });
 
-describe.each([...catalogue, personality('modem-10mbit', { name: 'full-speed', speed: 'full' })])(
+describe.each([...cdcCatalogue, personality('modem-10mbit', { name: 'full-speed', speed: 'full' })])(
   '$name',
   (what) => {
     const superSpeed = what.speed === 'super';

@@ -1,5 +1,5 @@
 import type { BusObserver } from '../../../src/sim/bus-observer.ts';
-import { findPersonality } from '../../../src/sim/catalogue.ts';
+import { catalogue, findPersonality } from '../../../src/sim/catalogue.ts';
 import {
   createSimDevice,
   type RunningSimDevice,
@@ -15,6 +15,11 @@ import { TinyDriver } from './tiny-driver.ts';
 export const bulkOut = 0x01;
 export const bulkIn = 0x81;
 export const interruptIn = 0x82;
+
+/** The CDC functions of the catalogue: two interfaces, of which the data interface has the endpoints above. */
+export const cdcCatalogue: readonly SimPersonality[] = catalogue.filter(
+  ({ firmware }) => firmware === 'cdc-ecm' || firmware === 'cdc-ncm',
+);
 
 /** A personality of the catalogue with some of it changed. */
 export function personality(name: string, differing: Partial<SimPersonality> = {}): SimPersonality {

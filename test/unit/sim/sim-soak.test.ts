@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { Random } from '../../../src/base/random.ts';
-import { catalogue } from '../../../src/sim/catalogue.ts';
 import { TraceHash } from '../../../src/sim/trace-hash.ts';
 import type { SimPersonality } from '../../../src/sim/personality.ts';
 import type { Transfer } from '../../../src/usbnet/transfer.ts';
 import { pattern } from './bare-device.ts';
-import { bulkIn, bulkOut, interruptIn, personality, SimSetup } from './sim-setup.ts';
+import { bulkIn, bulkOut, cdcCatalogue, interruptIn, personality, SimSetup } from './sim-setup.ts';
 
 const addresses = [bulkOut, bulkIn, interruptIn] as const;
 
@@ -109,7 +108,7 @@ class Soak {
 }
 
 describe.each([
-  ...catalogue,
+  ...cdcCatalogue,
   personality('modem-10mbit', { name: 'full-speed', speed: 'full', fifoBytes: 0 }),
 ])('$name under random submits, cancels, requests, stalls, silences, carrier losses', (what) => {
   test.each([1, 2, 3])('seed %i: every transfer ends exactly once, unplug included', (seed) => {

@@ -1,12 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Random } from '../../../src/base/random.ts';
-import { catalogue } from '../../../src/sim/catalogue.ts';
 import { SimUsbipExports } from '../../../src/sim/usbip-exports.ts';
 import { UsbipServerSession } from '../../../src/sim/usbip-server.ts';
 import { bytesOf } from '../wire/bytes-of.ts';
 import { mutated } from '../wire/mutation.ts';
-import { personality, SimSetup } from './sim-setup.ts';
+import { cdcCatalogue, personality, SimSetup } from './sim-setup.ts';
 import { type Reply, UsbipPeer } from './usbip-peer.ts';
 
 const submitReply = 3;
@@ -42,7 +41,7 @@ function arpRequest(): Uint8Array {
 
 describe('the question', () => {
   test('the list, with what the devices say of themselves', () => {
-    const peer = new UsbipPeer({ devices: catalogue });
+    const peer = new UsbipPeer({ devices: cdcCatalogue });
     peer.send(listRequest);
     const reply = peer.opBytes;
     expect(reply.subarray(0, 12)).toEqual(bytesOf('0111 0005 00000000 00000004'));
@@ -74,7 +73,7 @@ describe('the question', () => {
   });
 
   test('a device is one connection’s at a time', () => {
-    const exports = new SimUsbipExports(catalogue, 1);
+    const exports = new SimUsbipExports(cdcCatalogue, 1);
     const first = new UsbipPeer({ exports });
     first.attach('1-2');
     const second = new UsbipPeer({ exports });
@@ -101,7 +100,7 @@ describe('the question', () => {
     const stream = Uint8Array.from([...importRequest('1-1'), ...submit]);
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 1 }), (sizes) => {
-        const session = new UsbipServerSession(new SimUsbipExports(catalogue, 1));
+        const session = new UsbipServerSession(new SimUsbipExports(cdcCatalogue, 1));
         const out: number[] = [];
         let position = 0;
         for (let turn = 0; position < stream.length; turn++) {
@@ -120,7 +119,7 @@ describe('the question', () => {
 });
 
 describe('what a kernel asks of a new device', () => {
-  test.each(catalogue)('$name', (what) => {
+  test.each(cdcCatalogue)('$name', (what) => {
     const peer = new UsbipPeer({ devices: [what] });
     peer.attach();
     const superSpeed = what.speed === 'super';

@@ -285,6 +285,84 @@ describe('rules', () => {
   });
 });
 
+describe('stick', () => {
+  const setInterface: DeviceRequest = {
+    kind: 'set-interface',
+    interfaceNumber: 1,
+    alternateSetting: 1,
+    timeoutMs: 100,
+  };
+  const reset: DeviceRequest = { kind: 'reset', timeoutMs: 100 };
+
+  test('nothing of the endpoint ends unless it is cancelled; others go on', () => {
+    const bench = new Bench([{ endpoint: bulkIn, times: 1, fault: { kind: 'stick', until: 'never' } }]);
+    const [first] = [bench.submitted(), bench.submitted()];
+    bench.inner.end(bench.submitted(bulkOut), 'completed', 512, 1);
+    bench.transport.poll(1000);
+    expect(bench.statuses).toEqual(['completed']);
+    bench.transport.cancel(first, 1000);
+    bench.transport.poll(1000);
+    expect(bench.statuses).toEqual(['completed', 'cancelled']);
+    expect(bench.transport.outstanding).toBe(1);
+  });
+
+  test.each([
+    ['clear-halt', clearHalt, true],
+    ['clear-halt', setInterface, true],
+    ['set-interface', clearHalt, false],
+    ['set-interface', reset, true],
+    ['reset', setInterface, false],
+    ['never', reset, false],
+  ] as const)('until %s: %o', (until, request, isCured) => {
+    const bench = new Bench([{ endpoint: bulkIn, times: 1, fault: { kind: 'stick', until } }]);
+    bench.transport.cancel(bench.submitted(), 0);
+    bench.transport.poll(0);
+    bench.transport.request(request, 1);
+    bench.inner.answer({ status: 'completed', data: noData }, 1);
+    bench.submitted();
+    expect(bench.inner.submits).toBe(isCured ? 1 : 0);
+  });
+
+  test('unplugged: all of it is gone', () => {
+    const bench = new Bench(always({ kind: 'stick', until: 'reset' }));
+    bench.submitted();
+    bench.submitted(bulkOut);
+    bench.transport.vanish(5);
+    bench.transport.poll(5);
+    expect(bench.statuses).toEqual(['gone', 'gone']);
+  });
+});
+
+describe('duplicate', () => {
+  test('OUT: the device gets it twice, and one end is told', () => {
+    const bench = new Bench([{ endpoint: bulkOut, times: 1, fault: { kind: 'duplicate' } }]);
+    const transfer = bench.submitted(bulkOut);
+    expect(bench.inner.submits).toBe(2);
+    for (const one of bench.inner.out.slice()) bench.inner.end(one, 'completed', 512, 1);
+    expect(bench.handler.ends.map((end) => end.transfer)).toEqual([transfer]);
+    expect(bench.transport.counters.strayEnds).toBe(0);
+  });
+
+  test('IN: the next one brings the same bytes', () => {
+    const bench = new Bench([{ endpoint: bulkIn, times: 1, fault: { kind: 'duplicate' } }]);
+    const first = bench.submitted();
+    first.buffer.set([1, 2, 3]);
+    bench.inner.end(first, 'completed', 3, 1);
+    const second = bench.submitted();
+    second.buffer.set([9, 9, 9, 9]);
+    bench.inner.end(second, 'completed', 4, 2);
+    expect([second.actualLength, ...second.buffer.subarray(0, 3)]).toEqual([3, 1, 2, 3]);
+  });
+});
+
+test('a rule that is added later', () => {
+  const bench = new Bench([]);
+  bench.inner.end(bench.submitted(), 'completed', 1, 1);
+  bench.transport.arm({ endpoint: bulkIn, times: 1, fault: { kind: 'end', status: 'failed' } });
+  for (let i = 0; i < 2; i++) bench.inner.end(bench.submitted(), 'completed', 1, 1);
+  expect(bench.statuses).toEqual(['completed', 'failed', 'completed']);
+});
+
 test('whatever the rules, each transfer that was taken ends exactly once, and never inside a submit', () => {
   const fault: fc.Arbitrary<TransportFault> = fc.oneof(
     fc.constant<TransportFault>({ kind: 'refuse', result: 'no-memory' }),
@@ -294,6 +372,9 @@ test('whatever the rules, each transfer that was taken ends exactly once, and ne
     fc.constant<TransportFault>({ kind: 'babble' }),
     fc.constant<TransportFault>({ kind: 'hold' }),
     fc.constant<TransportFault>({ kind: 'halt' }),
+    fc.constant<TransportFault>({ kind: 'stick', until: 'cancel' }),
+    fc.constant<TransportFault>({ kind: 'stick', until: 'never' }),
+    fc.constant<TransportFault>({ kind: 'duplicate' }),
     fc.constant<TransportFault>({ kind: 'vanish' }),
   );
   const rule: fc.Arbitrary<FaultRule> = fc.record(
@@ -347,6 +428,7 @@ test('whatever the rules, each transfer that was taken ends exactly once, and ne
             for (const one of new Set(cancelled)) bench.inner.end(one, 'cancelled', 0, nowUs);
           } else if (action === 'poll') bench.transport.poll(nowUs);
         }
+        for (const transfer of pool) bench.transport.cancel(transfer, nowUs);
         for (const ended of bench.inner.out.slice()) bench.inner.end(ended, 'cancelled', 0, nowUs);
         bench.transport.release(nowUs);
         bench.transport.poll(nowUs + 1000);

@@ -6,7 +6,7 @@ import type { AppError } from '../../../src/base/errors.ts';
 import { monotonicClock } from '../../../src/engine/monotonic-clock.ts';
 import type { UsbipEvent } from '../../../src/hosts/usbip/usbip-connection.ts';
 import { startUsbipHost, type UsbipHost } from '../../../src/hosts/usbip/usbip-host.ts';
-import { catalogue } from '../../../src/sim/catalogue.ts';
+import { cdcCatalogue } from '../sim/sim-setup.ts';
 import { SimUsbipExports } from '../../../src/sim/usbip-exports.ts';
 import {
   formatUsbipDeviceId,
@@ -40,7 +40,7 @@ interface Served {
 async function serve(port = 0): Promise<Served> {
   const events: UsbipEvent[] = [];
   const host = await startUsbipHost({
-    exports: new SimUsbipExports(catalogue, 1),
+    exports: new SimUsbipExports(cdcCatalogue, 1),
     host: '127.0.0.1',
     port,
     clock: monotonicClock,
@@ -215,26 +215,25 @@ describe('our own server', () => {
     ]);
   });
 
-  test.each(catalogue.map(({ name, product, speed }, i) => ({ name, product, speed, busId: `1-${i + 1}` })))(
-    '$name: says who it is once it was handed out',
-    async ({ busId, product, speed }) => {
-      const { server, idOf } = await serve();
-      const imported = await busOf(server).import(idOf(busId));
-      const device: UsbBusDevice = imported.device;
-      expect(device).toMatchObject({
-        manufacturer: 'Queuescope',
-        product,
-        serialNumber: `SIM00000${busId.slice(2)}`,
-        speed,
-        activeConfiguration: 1,
-        problems: [],
-      });
-      const endpoints = device.configurations[0]?.interfaces[1]?.altSettings[1]?.endpoints ?? [];
-      expect(endpoints.map(({ address }) => address)).toEqual([0x81, 0x01]);
-      expect(endpoints[0]?.companion?.maxBurst).toBe(speed === 'super' ? 15 : undefined);
-      await imported.close();
-    },
-  );
+  test.each(
+    cdcCatalogue.map(({ name, product, speed }, i) => ({ name, product, speed, busId: `1-${i + 1}` })),
+  )('$name: says who it is once it was handed out', async ({ busId, product, speed }) => {
+    const { server, idOf } = await serve();
+    const imported = await busOf(server).import(idOf(busId));
+    const device: UsbBusDevice = imported.device;
+    expect(device).toMatchObject({
+      manufacturer: 'Queuescope',
+      product,
+      serialNumber: `SIM00000${busId.slice(2)}`,
+      speed,
+      activeConfiguration: 1,
+      problems: [],
+    });
+    const endpoints = device.configurations[0]?.interfaces[1]?.altSettings[1]?.endpoints ?? [];
+    expect(endpoints.map(({ address }) => address)).toEqual([0x81, 0x01]);
+    expect(endpoints[0]?.companion?.maxBurst).toBe(speed === 'super' ? 15 : undefined);
+    await imported.close();
+  });
 
   test('control, bulk and interrupt transfers, and cancelling', async () => {
     const { server, idOf, events } = await serve();

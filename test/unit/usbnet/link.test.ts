@@ -45,13 +45,55 @@ describe('the interrupt endpoint', () => {
     },
   );
 
-  test('one that only errs is left alone, until the interface is opened or resumed', () => {
+  test('one that only errs is left alone for a second, or until the interface is opened or resumed', () => {
     const bench = new UsbnetBench().open();
-    for (let i = 0; i < 20 && bench.interrupt.length > 0; i++) bench.end(bench.interrupt[0], 'failed');
+    const fail = (): void => {
+      for (let i = 0; i < 20 && bench.interrupt.length > 0; i++) bench.end(bench.interrupt[0], 'failed');
+      expect(bench.interrupt).toHaveLength(0);
+    };
+    fail();
+    bench.advance(999 * ms);
     expect(bench.interrupt).toHaveLength(0);
+    bench.advance(1 * ms);
+    expect(bench.interrupt).toHaveLength(1);
+    fail();
     bench.usbnet.suspend(false, bench.nowUs);
     bench.usbnet.resume(bench.nowUs);
     expect(bench.interrupt).toHaveLength(1);
+  });
+
+  test('a halt that stays is cleared after a second', () => {
+    const bench = new UsbnetBench().open();
+    for (let i = 0; i < 20 && bench.interrupt.length > 0; i++) bench.end(bench.interrupt[0], 'stall');
+    bench.advance(1000 * ms);
+    expect(bench.interrupt).toHaveLength(0);
+    expect(bench.transport.pendingRequest).toMatchObject({ kind: 'clear-halt', endpointAddress: 0x83 });
+    bench.answer('completed');
+    bench.poll();
+    expect(bench.interrupt).toHaveLength(1);
+  });
+
+  test.each(['no-memory', 'failed'] as const)(
+    'not taken by the bus (%s): tried again after a second',
+    (result) => {
+      const bench = new UsbnetBench().open();
+      bench.transport.submitResult = () => result;
+      bench.notify(1);
+      expect(bench.interrupt).toHaveLength(0);
+      bench.transport.submitResult = () => 'ok';
+      bench.advance(1000 * ms);
+      expect(bench.interrupt).toHaveLength(1);
+      expect(bench.binding.driver.statuses).toHaveLength(1);
+    },
+  );
+
+  test('nor is it read after the interface was stopped', () => {
+    const bench = new UsbnetBench().open();
+    for (let i = 0; i < 20 && bench.interrupt.length > 0; i++) bench.end(bench.interrupt[0], 'failed');
+    bench.stop();
+    bench.transport.endCancelled(bench.nowUs);
+    bench.advance(5000 * ms);
+    expect(bench.interrupt).toHaveLength(0);
   });
 
   test('errors that are not in a row are forgiven', () => {
@@ -280,6 +322,15 @@ describe('MTU (spec 2.10)', () => {
     bench.usbnet.changeMtu(2000, bench.nowUs);
     expect([bench.usbnet.rxUrbSizeBytes, bench.usbnet.hardMtuBytes]).toEqual([4096, 2014]);
     expect(bench.transport.cancelled).toHaveLength(0);
+  });
+
+  test('a hard_mtu of the device’s own gives way to the MTU and a header', () => {
+    const bench = new UsbnetBench({ hardMtuBytes: 9014, hardHeaderBytes: 14 }).open();
+    expect([bench.usbnet.txQlen, bench.usbnet.hardMtuBytes]).toEqual([10, 9014]);
+    // 498 and 14 is a whole packet of 512.
+    expect(bench.usbnet.changeMtu(498, bench.nowUs)).toBe(false);
+    expect(bench.usbnet.changeMtu(1400, bench.nowUs)).toBe(true);
+    expect([bench.usbnet.txQlen, bench.usbnet.hardMtuBytes]).toEqual([64, 1414]);
   });
 
   test('a driver that does it itself: only the MTU changes, and only if it agrees', () => {

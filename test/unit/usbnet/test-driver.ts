@@ -70,6 +70,7 @@ export interface TestBindingOptions {
   readonly linkInterrupt?: boolean;
   readonly statusEndpoint?: boolean;
   readonly hardMtuBytes?: number;
+  readonly hardHeaderBytes?: number;
   readonly rxUrbSizeBytes?: number;
   /** Hooks of the test's own, which take the place of the driver's. */
   readonly hooks?: Partial<DriverHooks>;
@@ -87,6 +88,7 @@ export class TestBinding implements DriverBinding {
   readonly statusEndpoint: number | undefined;
   readonly macAddress = undefined;
   readonly hardMtuBytes: number;
+  readonly hardHeaderBytes: number | undefined;
   readonly rxUrbSizeBytes: number | undefined;
   readonly mtuBytes = 1500;
   readonly maxMtuBytes = 2034;
@@ -104,6 +106,7 @@ export class TestBinding implements DriverBinding {
     };
     this.statusEndpoint = (options.statusEndpoint ?? true) ? interruptIn : undefined;
     this.hardMtuBytes = options.hardMtuBytes ?? 1514;
+    this.hardHeaderBytes = options.hardHeaderBytes;
     this.rxUrbSizeBytes = options.rxUrbSizeBytes;
     this.#hooks = options.hooks ?? {};
   }

@@ -66,6 +66,12 @@ test('reading what is not there', () => {
   expect(failureOf(() => readTextFile(join(folder, 'none'))).message).toMatch(/no such file/);
 });
 
+test('a byte order mark is no part of the text', () => {
+  const path = join(folder, 'a.json');
+  writeFileSync(path, '\ufeff{}');
+  expect(readTextFile(path)).toBe('{}');
+});
+
 test('one file by two names', () => {
   const path = join(folder, 'a');
   writeFileSync(path, '');
