@@ -72,7 +72,6 @@ export function simulatedExperiment(
       handleFailure: (error) => {
         throw error;
       },
-      handleReopen: () => {},
     handleGone: () => {},
     },
     startUs: 0,
