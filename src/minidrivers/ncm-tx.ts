@@ -97,7 +97,9 @@ export class NcmTx {
         this.#remembered = undefined;
       }
       if (next === undefined) break;
-      if (!writer.tryAppend(this.#signature, next.bytes, 0, this.#datagramLength(next))) {
+      // A CRC stands behind the frame, in its memory.
+      const datagram = this.#options.withCrc ? next.bytes : next.frame;
+      if (!writer.tryAppend(this.#signature, datagram, 0, this.#datagramLength(next))) {
         if (writer.datagrams === 0) {
           this.#drop(next);
         } else {

@@ -17,9 +17,7 @@ export function frameToTransfer(
     packet.release();
     return undefined;
   }
-  transfer.buffer.set(
-    packet.length === packet.bytes.length ? packet.bytes : packet.bytes.subarray(0, packet.length),
-  );
+  transfer.buffer.set(packet.frame);
   transfer.length = packet.length;
   transfer.payloadBytes = packet.length;
   transfer.addPacket(packet.tag, nowUs);

@@ -15,10 +15,18 @@ export class Packet {
   /** The packet behind it, for whoever holds both in a queue. */
   next: Packet | undefined = undefined;
   #pool: PacketPool | undefined;
+  #frame: Uint8Array;
 
   constructor(capacity: number, pool?: PacketPool) {
     this.bytes = new Uint8Array(capacity);
+    this.#frame = this.bytes;
     this.#pool = pool;
+  }
+
+  /** The frame alone: a view of {@link bytes}, made anew only where the length is another one than the last time. */
+  get frame(): Uint8Array {
+    if (this.#frame.length !== this.length) this.#frame = this.bytes.subarray(0, this.length);
+    return this.#frame;
   }
 
   /** Gives the packet back to where it came from. Whoever holds it calls this exactly once. */
