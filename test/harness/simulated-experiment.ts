@@ -72,7 +72,7 @@ export function simulatedExperiment(
       handleFailure: (error) => {
         throw error;
       },
-    handleGone: () => {},
+      handleGone: () => {},
     },
     startUs: 0,
     wake: () => {},
