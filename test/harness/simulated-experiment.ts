@@ -49,6 +49,7 @@ export function simulatedExperiment(
     tuning: endOfBurst,
     settings: {
       ...defaultSessionSettings,
+      sampleRateHz: 5,
       load: { ...defaultSessionSettings.load, enabled: false },
       ping: { ...defaultSessionSettings.ping, enabled: true, intervalMs: plan.probeIntervalSeconds * 1000 },
     },
@@ -67,11 +68,11 @@ export function simulatedExperiment(
       handleProblem: () => {},
       handleCured: () => {},
       handleStalled: () => {},
+      handleReopen: () => {},
       handleFailure: (error) => {
         throw error;
       },
-      handleReopen: () => {},
-    handleGone: () => {},
+      handleGone: () => {},
     },
     startUs: 0,
     wake: () => {},

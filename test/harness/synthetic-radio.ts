@@ -64,12 +64,12 @@ export interface SyntheticPlan {
   readonly lossProbability: number;
 }
 
-/** About a minute. */
+/** As the scenario `quick-ab`, but for its order: the arms of each pair in random order. */
 export const quickPlan: SyntheticPlan = {
-  pairs: 8,
-  segmentSeconds: 3.4,
-  settleSeconds: 1,
-  probeIntervalSeconds: 0.1,
+  pairs: 6,
+  segmentSeconds: 4.5,
+  settleSeconds: 1.25,
+  probeIntervalSeconds: 0.05,
   order: 'random',
   shorterShare: 0,
   fasterShare: 0,
@@ -77,7 +77,7 @@ export const quickPlan: SyntheticPlan = {
   lossProbability: 0.002,
 };
 
-/** About five minutes. */
+/** As the scenario `field-ab`. */
 export const fieldPlan: SyntheticPlan = { ...quickPlan, pairs: 28, segmentSeconds: 5 };
 
 /** What an experiment with the arms A and B would have measured over such a radio. */
