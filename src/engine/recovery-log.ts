@@ -49,7 +49,8 @@ export function tellRecovery(report: RecoveryReport, audience: RecoveryAudience)
     case 'recovered': {
       const how = report.step === undefined ? 'by itself' : `with: ${stepWords[report.step]}`;
       const after = formatDuration(report.afterUs);
-      audience.handleEvent('recovery', `bytes move again after ${after}, ${how}`, report.nowUs);
+      const what = report.moved ? 'bytes move again' : 'nothing is stuck any more, and nothing waits,';
+      audience.handleEvent('recovery', `${what} after ${after}, ${how}`, report.nowUs);
       audience.handleCured(recoveringId);
       audience.handleCured(notRecoveredId);
       return;

@@ -54,9 +54,13 @@ export type RecoveryReport =
       readonly reason: string | undefined;
       readonly nowUs: number;
     }
-  /** Bytes move again. `step` undefined: by themselves, after all had been given up. */
+  /**
+   * Bytes move again; `moved` false: nothing is stuck any more, and there was nothing to move. `step` undefined: by
+   * itself, after all had been given up.
+   */
   | {
       readonly kind: 'recovered';
+      readonly moved: boolean;
       readonly step: RecoveryStep | undefined;
       readonly afterUs: number;
       readonly nowUs: number;
@@ -125,15 +129,17 @@ export class RecoveryLadder {
         if (nowUs < this.#dueAtUs) return undefined;
         this.#end(false, 'it took too long', nowUs);
         return this.#begin(this.#index + 1, nowUs);
-      case 'waiting':
+      case 'waiting': {
         // Nothing in flight and nothing overdue at the end of the wait is as good as movement: there was nothing to move.
-        if (hasMoved(this.#stall) || (nowUs >= this.#dueAtUs && stall === undefined)) {
-          this.#recovered(this.#plan.steps[this.#index]?.step, nowUs);
+        const moved = hasMoved(this.#stall);
+        if (moved || (nowUs >= this.#dueAtUs && stall === undefined)) {
+          this.#recovered(this.#plan.steps[this.#index]?.step, moved, nowUs);
           return undefined;
         }
         return nowUs < this.#dueAtUs ? undefined : this.#begin(this.#index + 1, nowUs);
+      }
       case 'given-up':
-        if (hasMoved(this.#stall)) this.#recovered(undefined, nowUs);
+        if (hasMoved(this.#stall)) this.#recovered(undefined, true, nowUs);
         return undefined;
     }
   }
@@ -177,9 +183,9 @@ export class RecoveryLadder {
     if (step !== undefined) this.#report({ kind: 'ended', step, ok, reason, nowUs });
   }
 
-  #recovered(step: RecoveryStep | undefined, nowUs: number): void {
+  #recovered(step: RecoveryStep | undefined, moved: boolean, nowUs: number): void {
     this.#phase = 'well';
     this.#dueAtUs = neverUs;
-    this.#report({ kind: 'recovered', step, afterUs: nowUs - this.#since, nowUs });
+    this.#report({ kind: 'recovered', step, moved, afterUs: nowUs - this.#since, nowUs });
   }
 }

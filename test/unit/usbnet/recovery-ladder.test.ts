@@ -131,7 +131,11 @@ describe('a step', () => {
     const patient = stalled().pass(3.2);
     patient.stall = undefined;
     expect(patient.pass(4).reports.at(-1)).toMatchObject({ kind: 'ended', step: 'resubmit' });
-    expect(patient.pass(2).reports.at(-1)).toMatchObject({ kind: 'recovered', step: 'resubmit' });
+    expect(patient.pass(2).reports.at(-1)).toMatchObject({
+      kind: 'recovered',
+      step: 'resubmit',
+      moved: false,
+    });
   });
 });
 
