@@ -66,9 +66,9 @@ ${pageHeader(model)}
 <p class="headline">${headline.main}</p>
 <ul class="more">${headline.more.map((sentence) => markup`<li>${sentence}</li>`)}</ul>
 ${comparison(model)}
-${model.experiment === undefined ? undefined : experimentSection(model.experiment)}
 ${validity(model)}
 ${measured ? markup`<h2>Over time</h2><figure>${renderTimeCharts(model)}<figcaption class="note">${chartCaption(model)}</figcaption></figure>` : undefined}
+${model.experiment === undefined ? undefined : experimentSection(model.experiment)}
 ${phaseTables(model)}
 ${distributionFigure(model)}
 ${faults(model)}
