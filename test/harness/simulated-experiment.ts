@@ -71,7 +71,7 @@ export function simulatedExperiment(
         throw error;
       },
       handleReopen: () => {},
-    handleGone: () => {},
+      handleGone: () => {},
     },
     startUs: 0,
     wake: () => {},
