@@ -4,7 +4,7 @@ import { Emitter, type Event } from '../base/emitter.ts';
 import { AppError } from '../base/errors.ts';
 import type { ExperimentStatus } from '../contract/experiment.ts';
 import { probeColumns, sampleColumns } from '../contract/telemetry.ts';
-import { type ExperimentPhase, loadNotes, planDurationUs, planExperiment } from '../probes/experiment.ts';
+import { type ExperimentPhase, planDurationUs, planExperiment, planNotes } from '../probes/experiment.ts';
 import type { Scenario } from '../probes/scenario.ts';
 import { cappedWords, DataMeter } from './data-meter.ts';
 import type { DeviceSession, SessionPhase } from './device-session.ts';
@@ -65,10 +65,8 @@ export class ExperimentRunner {
   constructor(options: ExperimentRunnerOptions) {
     this.#options = options;
     this.#plan = options.plan ?? planExperiment(options.scenario, options.programs !== undefined);
-    for (const note of new Set(this.#plan.flatMap((phase) => loadNotes(phase)))) this.#note(note);
-    if (options.programs === undefined && options.scenario.probes.some(({ kind }) => kind === 'irtt')) {
-      this.#note('irtt not run: it needs a TAP interface, and there is none');
-    }
+    const notes = planNotes(options.scenario, this.#plan, options.programs !== undefined);
+    for (const note of notes) this.#note(note);
   }
 
   get session(): DeviceSession {

@@ -1,15 +1,14 @@
 import { AppError } from '../base/errors.ts';
 import type { ScenarioSummary } from '../contract/experiment.ts';
 import { builtInScenarios } from '../probes/built-in-scenarios.ts';
-import { loadNotes, planDurationUs, planExperiment } from '../probes/experiment.ts';
+import { planDurationUs, planExperiment, planNotes } from '../probes/experiment.ts';
 import { parseScenario } from '../probes/parse-scenario.ts';
 import type { Scenario } from '../probes/scenario.ts';
 
 /** A scenario as it is offered. */
 export function summaryOfScenario(scenario: Scenario): ScenarioSummary {
   const plan = planExperiment(scenario);
-  const left = new Set(plan.flatMap((phase) => loadNotes(phase)));
-  if (scenario.probes.some(({ kind }) => kind === 'irtt')) left.add('irtt not run: it needs a TAP interface');
+  const left = planNotes(scenario, plan);
   const { name, description, calibration, device, arms, phases, maxDataBytes } = scenario;
   return {
     name,
@@ -20,7 +19,7 @@ export function summaryOfScenario(scenario: Scenario): ScenarioSummary {
     segments: plan.length,
     arms: arms.map((arm) => arm.name),
     directions: [...new Set(phases.map(({ direction }) => direction))],
-    ...(left.size === 0 ? {} : { withoutTap: [...left].join('; ') }),
+    ...(left.length === 0 ? {} : { withoutTap: left.join('; ') }),
     ...(maxDataBytes === undefined ? {} : { maxDataBytes }),
   };
 }

@@ -5,7 +5,7 @@ import type { ExperimentVerdict } from '../contract/experiment.ts';
 import type { Problem } from '../contract/problem.ts';
 import { defaultSessionSettings, type SessionSettings } from '../contract/settings.ts';
 import { type DataVolume, dataVolume } from '../probes/data-volume.ts';
-import { Experiment, loadNotes, planExperiment } from '../probes/experiment.ts';
+import { Experiment, planExperiment, planNotes } from '../probes/experiment.ts';
 import type { Scenario, ScenarioModel } from '../probes/scenario.ts';
 import { createSimDevice } from '../sim/create-sim-device.ts';
 import { findPersonality } from '../sim/catalogue.ts';
@@ -132,7 +132,7 @@ export function simulate(scenario: Scenario): SimulationResult {
     uncalibrated: withoutFit(scenario, modelled, deviceId),
     plannedData: dataVolume(scenario, plan, modelled.link),
     dataBytes: Math.round(run.dataBytes),
-    notes: [...run.notes, ...new Set(plan.flatMap((phase) => loadNotes(phase)))],
+    notes: [...planNotes(scenario, plan), ...run.notes],
   };
 }
 

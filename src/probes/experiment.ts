@@ -123,6 +123,19 @@ export function loadNotes(phase: ExperimentPhase): readonly string[] {
   return [phase.by === 'udp' ? `loaded with our own UDP: ${reason}` : `not run: ${reason}`];
 }
 
+/** What of a scenario is not run as it says, each thing once. @param programs as for {@link planExperiment} */
+export function planNotes(
+  scenario: Scenario,
+  plan: readonly ExperimentPhase[],
+  programs = false,
+): readonly string[] {
+  const notes = new Set(plan.flatMap((phase) => loadNotes(phase)));
+  if (!programs && scenario.probes.some(({ kind }) => kind === 'irtt')) {
+    notes.add('irtt not run: it needs a TAP interface, and there is none');
+  }
+  return [...notes];
+}
+
 function ordered(
   arms: readonly ScenarioArm[],
   order: Scenario['order'],

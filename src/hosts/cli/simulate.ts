@@ -29,6 +29,7 @@ export const simulate: Command<SimulateOptions> = async ({ output }, { scenario:
     `${result.scenario} on ${result.device}, ${result.simulatedSeconds.toFixed(1)} simulated seconds, ${volumeWords(result.plannedData)}`,
   );
   output.line(outcomeTable(result));
+  for (const note of result.notes) output.line(`Note: ${note}`);
   for (const line of verdictLines(result.verdict)) output.line(line);
   if (result.uncalibrated !== null) {
     output.line(`Without the fit: ${result.uncalibrated.description}`);

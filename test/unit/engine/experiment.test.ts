@@ -92,7 +92,7 @@ describe('the contract', () => {
     const [, off, on] = last?.verdict?.arms ?? [];
     expect(off?.rttPercentilesUs).toHaveLength(101);
     expect(off?.rttPercentilesUs[50] ?? 0).toBeGreaterThan(3 * (on?.rttPercentilesUs[50] ?? 0));
-    await expect.poll(() => own.sessions[0]?.state).toBe('stopped');
+    await expect.poll(() => own.sessions[0]?.state, { timeout: 10_000 }).toBe('stopped');
     expect(own.sessions[0]?.settings.bql.limitMaxBytes).toBe(6000);
     // Who asks later is told, too.
     expect((await follow(own, session.id))[0]?.state).toBe('done');
@@ -113,7 +113,7 @@ describe('the contract', () => {
     const last = (await over).at(-1);
     expect(last).toMatchObject({ state: 'stopped', notes: ['stopped on request'] });
     expect(last?.verdict?.kind).toBe('not enough data');
-    await expect.poll(() => own.sessions[0]?.state).toBe('stopped');
+    await expect.poll(() => own.sessions[0]?.state, { timeout: 10_000 }).toBe('stopped');
   }, 30_000);
 
   test('at its cap on data it ends by itself', async () => {
