@@ -44,7 +44,7 @@ export async function measureThroughput(options: ThroughputOptions): Promise<rea
     program: true,
     scriptFile: new URL('throughput.guest.sh', import.meta.url),
     files: { 'cases.tsv': chosen.map(row).join(''), ...(profile ? { profile: '1' } : {}) },
-    limitSeconds: 100 + chosen.length * (100 + rounds * (9 * (seconds + 3) + 120)),
+    limitSeconds: 100 + chosen.length * (100 + rounds * (9 * (seconds + 3) + 160)),
   });
   return chosen.flatMap((device) => {
     const scenario = guest.scenario(device.function);

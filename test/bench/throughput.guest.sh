@@ -4,6 +4,7 @@
 far_host=10.9.0.1
 near=10.9.0.2/24
 tap=qs0
+warm_up_seconds=15
 
 # What is written while it measures goes to memory: each write to the host's file system takes the guest milliseconds.
 memory=/run/work/memory
@@ -71,17 +72,20 @@ our_stack() {
   local run ticks before
   run_ours "ours-$1" --tap "$tap" --no-load --duration 600
   wait_for 10 has_address
+  # Until its code has been compiled, which takes an emulated machine a while.
+  iperf3 --client "$far_host" --time "$warm_up_seconds" --bidir > /dev/null
   streams "ours-$1"
   kill -INT "$run"
   wait "$run" || true
   # Our own generator, without a TAP between.
-  run_ours "generator-$1" --duration $((seconds + 4))
-  sleep 3
+  run_ours "generator-$1" --duration 600
+  sleep "$warm_up_seconds"
   ticks=$(process_ticks "$run")
   before=$(far_datagrams)
   sleep "$seconds"
   fact "ours-$1.generatorDatagrams" $(($(far_datagrams) - before))
   fact "ours-$1.generatorTicks" $(($(process_ticks "$run") - ticks))
+  kill -INT "$run"
   wait "$run" || true
 }
 has_address() {

@@ -145,7 +145,7 @@ function pageOf(
       ` ${kernel}, emulated). There the kernel's own driver and our stack (\`queuescope run usb:…\`, through usbfs and libusb) drive it in turns,` +
       ` over the same virtual host controller (vhci-hcd) and the same network, each with BQL off and on: ${rounds} rounds of ${seconds} s each,` +
       ' under UDP load that always has a packet at hand, with a prioritised ping every 50 ms. "Off" is, for the kernel, a `limit_min` above the' +
-      ' queue. Throughput is what the driver counts as sent.',
+      ' queue. Throughput is what the driver counts as sent. Our stack is measured once it has run for 20 s, so that its code is compiled.',
     '',
     'Times are those of an emulated machine: compare them with each other only. The ping of the kernel is stock ping with its own way' +
       ' through the sockets; ours is the one that `run` measures with, inside the process.',

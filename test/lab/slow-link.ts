@@ -88,7 +88,7 @@ export async function measureSlowLink(options: SlowLinkOptions): Promise<{
       network: true,
       scriptFile: new URL('compare.guest.sh', import.meta.url),
       files: { port: String(port), 'cases.tsv': phases.map(row).join('') },
-      limitSeconds: 60 + phases.length * (seconds + 35),
+      limitSeconds: 60 + phases.length * (seconds + 60),
     }),
   );
   const results: SlowLinkResult[] = [];
