@@ -131,8 +131,14 @@ describe.runIf(isRoot && hasPrograms)('with stock programs at both ends', () => 
     execFileSync('ip', ['netns', 'add', namespace]);
     execFileSync('ip', ['-n', namespace, 'link', 'set', 'lo', 'up']);
     servers = [inNamespace('iperf3', '-s'), inNamespace('irtt', 'server')];
-    await sleep(500);
-  });
+    // Ports 5201 and 2112, whatever address they listen at.
+    const listening = (): boolean => {
+      const files = ['tcp', 'tcp6', 'udp', 'udp6'].map((name) => `/proc/net/${name}`);
+      const text = execFileSync('ip', ['netns', 'exec', namespace, 'cat', ...files], { encoding: 'utf8' });
+      return text.includes(':1451 ') && text.includes(':0840 ');
+    };
+    await expect.poll(listening, { timeout: 20_000 }).toBe(true);
+  }, 30_000);
 
   afterEach(async () => {
     running?.child.kill('SIGKILL');
@@ -146,7 +152,8 @@ describe.runIf(isRoot && hasPrograms)('with stock programs at both ends', () => 
     const udp = { generator: 'iperf3-udp', payloadBytes: 1400 };
     const scenario = scenarioFile('both-ends', {
       phases: [
-        { direction: 'up', seconds: 8, load: { generator: 'iperf3-tcp' } },
+        // TCP takes its time to fill the queue; while it does, a median is that of the moment.
+        { direction: 'up', seconds: 14, settleSeconds: 7, load: { generator: 'iperf3-tcp' } },
         { direction: 'up', seconds: 8, load: { ...udp, rateBitsPerSecond: 12e6 } },
         { direction: 'down', seconds: 8, load: { ...udp, downRateBitsPerSecond: 10e6 } },
         { direction: 'both', seconds: 8, load: { generator: 'iperf3-tcp', rateBitsPerSecond: 6e6 } },
