@@ -5,9 +5,7 @@ import type { Log } from '../base/log.ts';
 import type { Device } from '../contract/device.ts';
 import type { Problem } from '../contract/problem.ts';
 import { formatUsbId } from '../minidrivers/described-device.ts';
-import { type DeviceRule, findRule } from '../minidrivers/device-rule.ts';
-import { asixRules } from '../minidrivers/rules/asix-rules.ts';
-import { ax88179Rules } from '../minidrivers/rules/ax88179-rules.ts';
+import { guessMinidriver } from '../minidrivers/registry.ts';
 import {
   formatUsbipServer,
   parseUsbipDeviceId,
@@ -17,8 +15,7 @@ import {
 import { UsbipBus } from '../transports/usbip-bus.ts';
 import type { UsbipImport } from '../transports/usbip-import.ts';
 import type { UsbBusDevice } from '../transports/usb-bus.ts';
-import type { MinidriverName } from '../usbnet/minidriver.ts';
-import { cdcSubclasses, usbClasses } from '../wire/cdc-class.ts';
+import { usbClasses } from '../wire/cdc-class.ts';
 import { chooseMatch } from './choose-match.ts';
 import { drive } from './drive.ts';
 import type { DeviceSource, ListedDevice } from './device-source.ts';
@@ -248,35 +245,11 @@ function tellsNothing(device: UsbBusDevice): boolean {
 function mayBeNetwork(device: UsbBusDevice): boolean {
   return tellsNothing(device)
     ? openClasses.has(device.descriptor.deviceClass)
-    : looksLikeNetwork(device) || guessDriver(device) !== undefined;
-}
-
-/** Chips that are known by their ids, and say of themselves only that they are of their vendor's own kind. */
-const chipRules: readonly (readonly [MinidriverName, readonly DeviceRule[]])[] = [
-  ['ax88179_178a', ax88179Rules],
-  ['asix', asixRules],
-];
-
-/** The driver that a device will have, as far as ids and class triples tell; the rest is seen when it is opened. */
-function guessDriver(device: UsbBusDevice): MinidriverName | undefined {
-  const id = formatUsbId(device.vendorId, device.productId);
-  const [altSetting] = device.configurations[0]?.interfaces[0]?.altSettings ?? [];
-  for (const [name, rules] of chipRules) {
-    if (altSetting !== undefined && findRule(rules, id, altSetting) !== undefined) return name;
-  }
-  const subclasses = device.configurations.flatMap(({ interfaces }) =>
-    interfaces.flatMap(({ altSettings }) =>
-      altSettings
-        .filter(({ interfaceClass }) => interfaceClass === usbClasses.communications)
-        .map(({ interfaceSubclass }) => interfaceSubclass),
-    ),
-  );
-  if (subclasses.includes(cdcSubclasses.ncm)) return 'cdc_ncm';
-  return subclasses.includes(cdcSubclasses.ecm) ? 'cdc_ether' : undefined;
+    : looksLikeNetwork(device) || guessMinidriver(device) !== undefined;
 }
 
 function describeListed(server: UsbipServer, device: UsbBusDevice): Device {
-  const minidriver = guessDriver(device);
+  const minidriver = guessMinidriver(device);
   return {
     id: device.id,
     mode: 'remote',

@@ -73,6 +73,19 @@ function recognizeConfiguration(
   return recognized;
 }
 
+/**
+ * What could drive an interface as far as ids and class triples tell, where nothing more of a device is known: the names of
+ * Linux's drivers in its order, or of those that they are driven like. @param id of the device, "0b95:1790"
+ */
+export function driversOfInterface(id: string, altSetting: AltSetting): readonly string[] {
+  return networkDrivers
+    .filter(({ rules }) => {
+      const rule = findRule(rules, id, altSetting);
+      return rule !== undefined && rule.leave !== true;
+    })
+    .map(({ name, drivenLike }) => drivenLike ?? name);
+}
+
 interface Found {
   readonly driver: NetworkDriver;
   readonly rule: DeviceRule;

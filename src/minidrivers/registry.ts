@@ -6,9 +6,9 @@ import { cdcEther } from './cdc-ether.ts';
 import { cdcNcm } from './cdc-ncm.ts';
 import { huaweiNcm } from './huawei-ncm.ts';
 import { rndisHost } from './rndis-host.ts';
-import type { DescribedDevice } from './described-device.ts';
+import { type DescribedDevice, usbIdOf } from './described-device.ts';
 import type { Quirk } from './device-rule.ts';
-import { recognizeFunctions } from './recognition.ts';
+import { driversOfInterface, recognizeFunctions } from './recognition.ts';
 
 const minidrivers: Readonly<Record<MinidriverName, Minidriver>> = {
   cdc_ether: cdcEther,
@@ -59,6 +59,23 @@ export function recognize(device: DescribedDevice, activeConfiguration?: number)
     ...found,
     driver: isMinidriver(drivenLike) ? drivenLike : null,
   }));
+}
+
+/**
+ * The minidriver that a device will have, as far as ids and class triples tell: for devices whose descriptors are not at
+ * hand yet. What it really has is seen when it is opened.
+ */
+export function guessMinidriver(device: DescribedDevice): MinidriverName | undefined {
+  const id = usbIdOf(device);
+  for (const { interfaces } of device.configurations) {
+    for (const { altSettings } of interfaces) {
+      const [first] = altSettings;
+      const names = first === undefined ? [] : driversOfInterface(id, first);
+      const minidriver = names.find(isMinidriver);
+      if (minidriver !== undefined) return minidriver;
+    }
+  }
+  return undefined;
 }
 
 /**

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { buildTargets } from '../../build/build.mjs';
+import { catalogue } from '../../src/sim/catalogue.ts';
 import { jsonLines, runCli, type RunningCli, startCli } from '../harness/run-cli.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -55,12 +56,7 @@ describe('serve-usbip', () => {
     const { running, first } = await serve();
     expect(first).toMatchObject({ type: 'listening', host: '127.0.0.1' });
     expect((first['devices'] as { busId: string; id: string }[]).map(({ busId, id }) => [busId, id])).toEqual(
-      [
-        ['1-1', 'sim:modem-10mbit'],
-        ['1-2', 'sim:adapter-100mbit'],
-        ['1-3', 'sim:modem-usb2-10mbit'],
-        ['1-4', 'sim:tether-usb2'],
-      ],
+      catalogue.map(({ name }, index) => [`1-${index + 1}`, `sim:${name}`]),
     );
     running.child.kill('SIGINT');
     expect((await running.ended).exitCode).toBe(0);
@@ -99,9 +95,15 @@ describe('a client of it', () => {
   test('list --usbip: its devices beside the others', async () => {
     const { exitCode, stdout } = await runCli(['list', '--usbip', `127.0.0.1:${server.port}`, '--json']);
     expect(exitCode).toBe(0);
-    const devices = JSON.parse(stdout) as { id: string; mode: string }[];
-    expect(devices.filter(({ mode }) => mode === 'remote').map(({ id }) => id)).toEqual(
-      ['1-1', '1-2', '1-3', '1-4'].map((busId) => `usbip://127.0.0.1:${server.port}/${busId}`),
+    const devices = JSON.parse(stdout) as { id: string; mode: string; minidriver?: string }[];
+    const minidriverOf = new Map(devices.map(({ id, minidriver }) => [id, minidriver]));
+    expect(
+      devices.filter(({ mode }) => mode === 'remote').map(({ id, minidriver }) => [id, minidriver]),
+    ).toEqual(
+      catalogue.map(({ name }, index) => [
+        `usbip://127.0.0.1:${server.port}/1-${index + 1}`,
+        minidriverOf.get(`sim:${name}`),
+      ]),
     );
     expect(devices.some(({ id }) => id === 'sim:modem-10mbit')).toBe(true);
   });

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { setPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { buildTargets } from '../../build/build.mjs';
 import { builtInScenarios } from '../../src/probes/built-in-scenarios.ts';
 import { jsonLines, runCli, type RunningCli, startCli } from '../harness/run-cli.ts';
@@ -137,7 +137,7 @@ describe.runIf(isRoot && hasPrograms)('with stock programs at both ends', () => 
       const text = execFileSync('ip', ['netns', 'exec', namespace, 'cat', ...files], { encoding: 'utf8' });
       return text.includes(':1451 ') && text.includes(':0840 ');
     };
-    await expect.poll(listening, { timeout: 20_000 }).toBe(true);
+    await vi.waitUntil(listening, { timeout: 20_000 });
   }, 30_000);
 
   afterEach(async () => {
