@@ -5,7 +5,7 @@ import { distributionScale } from '../charts/distribution-scale.ts';
 const width = 720;
 const height = 220;
 const left = 40;
-const right = 712;
+const right = 704;
 const top = 6;
 const bottom = 186;
 
@@ -31,7 +31,7 @@ export function DistributionView({ arms }: { readonly arms: readonly ArmResult[]
             <svg width="26" height="10" aria-hidden="true">
               <path class={curveClass(arm)} d="M1 5H25" />
             </svg>
-            {nameOf(arm, loaded)}: {formatCount(arm.probes - arm.lost)}
+            {nameOf(arm, loaded)}, {formatCount(arm.probes - arm.lost)} pings
           </span>
         ))}
       </figcaption>
