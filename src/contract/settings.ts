@@ -73,12 +73,14 @@ export const pingSettingsSchema = z.object({
   intervalMs: z.number().int().min(10).max(60_000),
   /** TOS byte; 0x10 goes to pfifo_fast's first band. */
   tos: z.number().int().min(0).max(255),
-  /** ICMP payload, bytes. */
+  /** Payload of ICMP or UDP, bytes. */
   payloadBytes: z.number().int().min(0).max(1400),
   /** An answer that takes longer is counted as lost. */
   timeoutMs: z.number().int().min(100).max(60_000),
   /** IPv4 address; absent: the session's target. */
   target: z.string().optional(),
+  /** `udp`: datagrams to the echo service, port 7. Absent: icmp. Fixed for a session. */
+  protocol: z.enum(['icmp', 'udp']).optional(),
 });
 export type PingSettings = z.infer<typeof pingSettingsSchema>;
 

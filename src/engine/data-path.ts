@@ -88,6 +88,7 @@ function pingTiming(ping: PingSettings): PingTiming {
     tos: ping.tos,
     payloadBytes: ping.payloadBytes,
     timeoutUs: ping.timeoutMs * 1000,
+    protocol: ping.protocol,
   };
 }
 

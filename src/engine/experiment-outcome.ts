@@ -1,5 +1,5 @@
 import { sampleIndex } from '../contract/telemetry.ts';
-import type { Scenario } from '../probes/scenario.ts';
+import { isOwnProbe, type Scenario } from '../probes/scenario.ts';
 import { analyseExperiment, type ExperimentResult } from '../statistics/experiment-result.ts';
 import type { MeasuredSegment } from '../statistics/measured-segment.ts';
 import { longLateUs, type MeasurementQuality } from '../statistics/validity.ts';
@@ -53,8 +53,7 @@ export function outcomeOf(
     criteria: judgeCriteria(scenario.pass, runs, collector),
     analysis: analyseExperiment(measuredSegments(segments, runs, collector), {
       arms: scenario.arms.map(({ name }) => name),
-      probe:
-        scenario.probes.find(({ kind }) => kind === 'icmp')?.priority === false ? 'ping' : 'priority ping',
+      probe: scenario.probes.find(isOwnProbe)?.priority === false ? 'ping' : 'priority ping',
       calibration: scenario.calibration,
       quality: { ...qualityOf(runs, collector), ...quality },
     }),

@@ -64,7 +64,7 @@ export interface ExperimentSegment extends PhaseStatistics {
   readonly payloadDownBitsPerSecond: number | null;
   readonly counts: boolean;
   readonly notes: readonly string[];
-  /** What the scenario's further icmp probes measured, in their order. */
+  /** What the scenario's further own probes measured, in their order. */
   readonly moreProbes: readonly MoreProbeStatistics[];
   readonly iperf3?: IperfSummary;
   readonly irtt?: IrttSummary;

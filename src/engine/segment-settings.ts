@@ -9,7 +9,7 @@ import {
   type SessionSettings,
 } from '../contract/settings.ts';
 import type { ExperimentPhase, SegmentLoad } from '../probes/experiment.ts';
-import type { Scenario } from '../probes/scenario.ts';
+import { isOwnProbe, type Scenario } from '../probes/scenario.ts';
 
 /** pfifo_fast's first band. */
 const priorityTos = 0x10;
@@ -83,26 +83,27 @@ function download(
   return { enabled, rateBitsPerSecond: load.downRateBitsPerSecond, payloadBytes: load.payloadBytes };
 }
 
-/** The further ones of its icmp probes. */
+/** The further ones of its own probes. */
 export function morePingsOfScenario({ probes }: Pick<Scenario, 'probes'>, base: PingSettings): MorePing[] {
   const { timeoutMs } = base;
   return probes
-    .filter(({ kind }) => kind === 'icmp')
+    .filter(isOwnProbe)
     .slice(1)
-    .map(({ intervalMs, payloadBytes, priority, target }) => ({
+    .map(({ kind, intervalMs, payloadBytes, priority, target }) => ({
       intervalMs,
       payloadBytes,
       tos: priority ? priorityTos : 0,
       timeoutMs,
+      ...protocolOf(kind),
       ...(target === undefined ? {} : { target }),
     }));
 }
 
-/** The ping that a scenario's results are about: the first of its icmp probes. */
+/** The ping that a scenario's results are about: the first of its own probes. */
 export function pingOfScenario({ probes }: Pick<Scenario, 'probes'>, base: PingSettings): PingSettings {
-  const probe = probes.find(({ kind }) => kind === 'icmp');
+  const probe = probes.find(isOwnProbe);
   if (probe === undefined) return { ...base, enabled: true };
-  const { intervalMs, payloadBytes, priority, target } = probe;
+  const { kind, intervalMs, payloadBytes, priority, target } = probe;
   const tos = priority ? priorityTos : 0;
   return {
     ...base,
@@ -110,6 +111,11 @@ export function pingOfScenario({ probes }: Pick<Scenario, 'probes'>, base: PingS
     intervalMs,
     payloadBytes,
     tos,
+    ...protocolOf(kind),
     ...(target === undefined ? {} : { target }),
   };
+}
+
+function protocolOf(kind: string): Pick<PingSettings, 'protocol'> {
+  return kind === 'udp-echo' ? { protocol: 'udp' } : {};
 }

@@ -1,12 +1,14 @@
 import { icmpEchoRequest, icmpHeaderLength, writeIcmpEcho } from '../wire/icmp.ts';
 import { ipProtocolIcmp } from '../wire/ipv4.ts';
+import type { EchoSocket } from './echo-socket.ts';
 import { type EchoHandler, ipv4PayloadOffset, type IpStack } from './ip-stack.ts';
 
 /** What became of a packet that was to be sent. `unresolved`: the next hop's MAC address is not known (yet). */
 export type SendResult = 'queued' | 'unresolved' | 'dropped';
 
 /** Sends echo requests under one identifier and hands over the replies to them. */
-export class IcmpSocket {
+export class IcmpSocket implements EchoSocket {
+  readonly headerBytes = icmpHeaderLength;
   readonly #stack: IpStack;
   readonly #identifier: number;
 

@@ -1,7 +1,8 @@
 import { neverUs, type Polled } from '../base/clock.ts';
+import type { EchoSocket } from '../ip/echo-socket.ts';
 import { IcmpSocket } from '../ip/icmp-socket.ts';
 import type { EchoHandler, IpStack } from '../ip/ip-stack.ts';
-import { icmpHeaderLength } from '../wire/icmp.ts';
+import { UdpEchoSocket } from '../ip/udp-echo-socket.ts';
 
 /**
  * Tags of a ping's packets are its number (from 1) above the low 16 bits of the sequence number; other senders stay below
@@ -13,6 +14,11 @@ const sequenceMask = 0xffff;
 const slots = 1024;
 /** Of probes that became due while nothing ran, at most so many are made up for. */
 const lateLimit = 20;
+/** Below it are the ports of the load; each ping has one of its own from here on. */
+const firstUdpPort = 49_100;
+
+/** What is sent: ICMP echo requests, or datagrams to the echo service (UDP port 7). */
+export type PingProtocol = 'icmp' | 'udp';
 
 export interface PingSettings {
   readonly enabled: boolean;
@@ -22,6 +28,8 @@ export interface PingSettings {
   readonly payloadBytes: number;
   /** Unanswered for so long: lost. */
   readonly timeoutUs: number;
+  /** Absent: icmp. Fixed once the ping is made. */
+  readonly protocol?: PingProtocol | undefined;
 }
 
 /** What became of one probe. Times that are not known are NaN. */
@@ -65,7 +73,7 @@ function emptySlot(): Slot {
  */
 export class Ping implements Polled, EchoHandler {
   readonly #stack: IpStack;
-  readonly #socket: IcmpSocket;
+  readonly #socket: EchoSocket;
   readonly #report: (result: ProbeResult) => void;
   readonly #slots: Slot[] = Array.from({ length: slots }, emptySlot);
   #settings: PingSettings;
@@ -88,7 +96,10 @@ export class Ping implements Polled, EchoHandler {
     this.#stack = stack;
     this.#settings = settings;
     this.#report = report;
-    this.#socket = new IcmpSocket(stack, identifier, this);
+    this.#socket =
+      settings.protocol === 'udp'
+        ? new UdpEchoSocket(stack, firstUdpPort + number, this)
+        : new IcmpSocket(stack, identifier, this);
   }
 
   /** Probes that were sent, the ones on their way included. */
@@ -157,7 +168,7 @@ export class Ping implements Polled, EchoHandler {
     const { tos } = this.#settings;
     const payloadBytes = Math.min(
       this.#settings.payloadBytes,
-      this.#stack.maxPayloadBytes - icmpHeaderLength,
+      this.#stack.maxPayloadBytes - this.#socket.headerBytes,
     );
     const tag = this.#tagBase + (sequence & sequenceMask);
     const result = this.#socket.sendEcho(target, sequence, tos, payloadBytes, tag, nowUs);

@@ -98,10 +98,10 @@ const phaseSchema = z.strictObject({
 
 const probeSchema = z.strictObject({
   kind: z
-    .enum(['icmp', 'irtt'])
+    .enum(['icmp', 'udp-echo', 'irtt'])
     .default('icmp')
     .describe(
-      'icmp: our own echo requests. irtt: the stock irtt client over a TAP interface (Linux), against an irtt server: one-way delay and loss, each way.',
+      'icmp: our own echo requests. udp-echo: our own datagrams to the echo service (UDP port 7) of the target. irtt: the stock irtt client over a TAP interface (Linux), against an irtt server: one-way delay and loss, each way.',
     ),
   intervalMs: z.number().int().min(10).max(60_000).default(1000),
   payloadBytes: z.number().int().min(0).max(1400).default(56),
@@ -111,6 +111,11 @@ const probeSchema = z.strictObject({
     .describe('True: TOS 0x10, pfifo_fast’s first band. False: best effort, among the load.'),
   target: z.ipv4().optional().describe('Instead of the session’s target.'),
 });
+
+/** Whether Queuescope sends it itself, through its own qdisc, and so knows where it waits. */
+export function isOwnProbe({ kind }: { readonly kind: string }): boolean {
+  return kind === 'icmp' || kind === 'udp-echo';
+}
 
 /** What pass criteria speak of; the unit is in the name. */
 export const metrics = [
@@ -222,7 +227,7 @@ export const scenarioSchema = z
       .min(1)
       .max(8)
       .default([{ kind: 'icmp', intervalMs: 1000, payloadBytes: 56, priority: true }])
-      .describe('The first icmp probe is the one that results are about.'),
+      .describe('The first probe of our own (icmp, udp-echo) is the one that results are about.'),
     maxDataBytes: z
       .number()
       .int()
@@ -249,8 +254,8 @@ export const scenarioSchema = z
         refuse(['pass', index, 'percentOf'], `there is no arm "${percentOf}"`);
       }
     });
-    if (!scenario.probes.some(({ kind }) => kind === 'icmp')) {
-      refuse(['probes'], 'one of them must be of the kind icmp');
+    if (!scenario.probes.some(isOwnProbe)) {
+      refuse(['probes'], 'one of them must be of the kind icmp or udp-echo');
     }
   });
 

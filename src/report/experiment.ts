@@ -64,7 +64,8 @@ function fromScenario(
     .filter((name) => name !== '');
   const probe = list(scenario['probes'])
     .map((candidate) => record(candidate))
-    .find((candidate) => candidate?.['kind'] === 'icmp');
+    // The first one that is Queuescope's own.
+    .find((candidate) => candidate?.['kind'] !== 'irtt');
   const calibration = text(scenario['calibration']);
   return {
     source: 'scenario',
