@@ -96,10 +96,13 @@ function qualityOf(runs: readonly SegmentRun[], collector: PhaseCollector): Meas
   const stretches = runs.filter(({ counts }) => counts).map((run) => countedOf(run));
   const lag = collector.spreadOf(sampleIndex.eventLoopLagUs, ...stretches);
   if (lag.p95 === null || lag.max === null) return {};
+  // What a ping is late by is what its timer was.
+  const late = collector.statistics(...stretches).probeLateUs.p95;
   const loaded = runs.filter(({ phase, counts }) => counts && phase.kind === 'load');
   const rtt = collector.statistics(...loaded.map((run) => countedOf(run))).rttUs.p50;
   return {
     eventLoopLagUs: { p95: lag.p95, max: lag.max },
     ...(rtt === null ? {} : { rttP50Us: rtt }),
+    ...(late === null ? {} : { timerErrorUs: late }),
   };
 }

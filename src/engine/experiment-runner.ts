@@ -282,12 +282,13 @@ export class ExperimentRunner {
     return { state, outcome, notes: [...this.#notes], dataBytes: Math.round(this.#data.bytes) };
   }
 
-  /** How busy the machine was, all processors together, from the first segment on. */
+  /** How busy the machine was, all processors together, from the first segment on; and what is known of the device. */
   #quality(): MeasurementQuality {
+    const usb2Fallback = this.#options.session.snapshot.problems.some(({ id }) => id === 'usb2-fallback');
     const now = processorTimes();
     const total = now.total - this.#processors.total;
-    if (total <= 0 || this.#segment === 0) return {};
-    return { cpuBusyShare: 1 - (now.idle - this.#processors.idle) / total };
+    if (total <= 0 || this.#segment === 0) return { usb2Fallback };
+    return { usb2Fallback, cpuBusyShare: 1 - (now.idle - this.#processors.idle) / total };
   }
 
   // ---- the recording ----

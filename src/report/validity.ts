@@ -1,3 +1,4 @@
+import { percentileOfSorted } from '../base/percentile.ts';
 import { formatBytes, formatCount, formatDuration } from '../base/units.ts';
 import {
   judgeMeasurement,
@@ -25,6 +26,7 @@ export function qualityOf(model: Measured): MeasurementQuality {
     probesSent: probes,
     probesLost: lost,
     probesLate: countAbove(model.telemetry.probes.values.lateUs, longLateUs),
+    ...timerErrorOf(model.telemetry.probes.values.lateUs),
     stretches: model.phases.map(({ name, statistics }) => ({ name, roundTrips: statistics.rttUs.n })),
   };
 }
@@ -113,6 +115,12 @@ export function judgeValidity(
     notes.push(...experiment.result.notes.filter(({ id }) => !told.has(id)));
   }
   return notes;
+}
+
+/** What a ping is late by is what its timer was: in 95 percent of the cases no more than this. */
+function timerErrorOf(lateUs: Float64Array): Pick<MeasurementQuality, 'timerErrorUs'> {
+  const known = lateUs.filter((value) => !Number.isNaN(value)).sort();
+  return known.length === 0 ? {} : { timerErrorUs: percentileOfSorted(known, known.length, 0.95) };
 }
 
 function countAbove(values: Float64Array, bound: number): number {

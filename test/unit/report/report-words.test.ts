@@ -105,6 +105,7 @@ describe('the notes on validity', () => {
     const ids = noteIds(modelOf(path));
     expect(ids).toContain('event-loop-lag');
     expect(ids).toContain('late-probes');
+    expect(ids).toContain('timer-error');
   });
 
   test('name a load that never filled the queue', () => {
