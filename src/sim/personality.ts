@@ -9,7 +9,7 @@ import { EemFirmware, type EemOptions } from './firmware/eem.ts';
 import { NcmFirmware, type NcmOptions, type NtbSizes } from './firmware/ncm.ts';
 import { RndisFirmware, type RndisOptions } from './firmware/rndis.ts';
 import type { CdcNetworkOptions } from './firmware/cdc-network.ts';
-import type { DeviceIdentity } from './firmware/cdc-descriptors.ts';
+import type { DeviceIdentity } from './firmware/device-description.ts';
 import type { NetworkFirmware } from './firmware/network-firmware.ts';
 import type { SimSpeed } from './sim-device.ts';
 import { type LinkProfile, SimNetwork } from './sim-network.ts';

@@ -1,17 +1,13 @@
 import { usbClasses } from '../../wire/cdc-class.ts';
 import type { EndpointDescriptor, EndpointType } from '../../wire/usb-descriptor.ts';
-import { bosSpeeds } from '../../wire/usb-bos.ts';
 import type { SimSpeed } from '../sim-device.ts';
-import type { DeviceIdentity } from './cdc-descriptors.ts';
+import { describeDevice, type DeviceIdentity, noExtra } from './device-description.ts';
 import type { DeviceDescriptors } from './firmware.ts';
 
 /** Where the endpoints of ASIX' chips are. */
 export const adapterAddresses = { interruptIn: 0x81, bulkIn: 0x82, bulkOut: 0x03 } as const;
 
-const usbVersions: Readonly<Record<SimSpeed, number>> = { full: 0x0200, high: 0x0200, super: 0x0300 };
 export const adapterPacketSizes: Readonly<Record<SimSpeed, number>> = { full: 64, high: 512, super: 1024 };
-/** Bytes, but the exponent of two at SuperSpeed. */
-const controlPacketSizes: Readonly<Record<SimSpeed, number>> = { full: 64, high: 64, super: 9 };
 const interruptPacketSize = 8;
 /** 128 ms: milliseconds at full speed, otherwise an exponent. */
 const interruptIntervals: Readonly<Record<SimSpeed, number>> = { full: 128, high: 11, super: 11 };
@@ -20,8 +16,8 @@ const bursts = { bulkIn: 3, bulkOut: 15 } as const;
 const attributes = 0xa0;
 const maxPowerMa: Readonly<Record<SimSpeed, number>> = { full: 250, high: 250, super: 496 };
 const vendorSubclass = 0xff;
-const stringIndices = { manufacturer: 1, product: 2, serial: 3, interface: 4 } as const;
-const noExtra = new Uint8Array(0);
+/** Behind those of every device. */
+const interfaceName = 4;
 
 /**
  * One vendor-specific interface with an interrupt and a pair of bulk endpoints, as ASIX' adapters have it.
@@ -33,67 +29,41 @@ export function adapterDescriptors(
   deviceVersion: number,
 ): DeviceDescriptors {
   const { interruptIn, bulkIn, bulkOut } = adapterAddresses;
-  return {
-    device: {
-      usbVersion: usbVersions[speed],
+  return describeDevice({
+    speed,
+    identity,
+    deviceVersion,
+    deviceClass: {
       deviceClass: usbClasses.vendorSpecific,
       deviceSubclass: vendorSubclass,
       deviceProtocol: 0,
-      maxPacketSize0: controlPacketSizes[speed],
-      vendorId: identity.vendorId,
-      productId: identity.productId,
-      deviceVersion,
-      manufacturerIndex: stringIndices.manufacturer,
-      productIndex: stringIndices.product,
-      serialIndex: stringIndices.serial,
-      configurationCount: 1,
     },
-    configuration: {
-      value: 1,
-      nameIndex: 0,
-      attributes,
-      maxPowerMa: maxPowerMa[speed],
-      associations: [],
-      interfaces: [
-        {
-          number: 0,
-          altSettings: [
-            {
-              interfaceNumber: 0,
-              alternateSetting: 0,
-              interfaceClass: usbClasses.vendorSpecific,
-              interfaceSubclass: vendorSubclass,
-              interfaceProtocol: 0,
-              nameIndex: stringIndices.interface,
-              endpoints: [
-                endpoint(speed, interruptIn, 'interrupt', 0),
-                endpoint(speed, bulkIn, 'bulk', bursts.bulkIn),
-                endpoint(speed, bulkOut, 'bulk', bursts.bulkOut),
-              ],
-              extra: noExtra,
-            },
-          ],
-        },
-      ],
-      extra: noExtra,
-    },
-    ...(speed === 'super'
-      ? {
-          bos: {
-            usb2Extension: { attributes: 0x02 },
-            superSpeed: {
-              attributes: 0,
-              speedsSupported: bosSpeeds.full | bosSpeeds.high | bosSpeeds.super,
-              functionalitySupport: 1,
-              u1ExitLatencyUs: 10,
-              u2ExitLatencyUs: 511,
-            },
-            others: [],
+    attributes,
+    maxPowerMa,
+    associations: [],
+    interfaces: [
+      {
+        number: 0,
+        altSettings: [
+          {
+            interfaceNumber: 0,
+            alternateSetting: 0,
+            interfaceClass: usbClasses.vendorSpecific,
+            interfaceSubclass: vendorSubclass,
+            interfaceProtocol: 0,
+            nameIndex: interfaceName,
+            endpoints: [
+              endpoint(speed, interruptIn, 'interrupt', 0),
+              endpoint(speed, bulkIn, 'bulk', bursts.bulkIn),
+              endpoint(speed, bulkOut, 'bulk', bursts.bulkOut),
+            ],
+            extra: noExtra,
           },
-        }
-      : {}),
-    strings: [identity.manufacturer, identity.product, identity.serialNumber, 'Network_Interface'],
-  };
+        ],
+      },
+    ],
+    strings: ['Network_Interface'],
+  });
 }
 
 function endpoint(

@@ -27,7 +27,7 @@ import type { SimSpeed } from '../sim-device.ts';
 import { adapterDescriptors, adapterPacketSizes } from './adapter-descriptors.ts';
 import { type AdapterChip, AdapterNetwork, type AdapterNetworkOptions } from './adapter-network.ts';
 import { BlockSource } from './block-source.ts';
-import type { DeviceIdentity } from './cdc-descriptors.ts';
+import type { DeviceIdentity } from './device-description.ts';
 import { minFrameBytes } from './cdc-network.ts';
 import type { DeviceDescriptors, Firmware, SetupPacket } from './firmware.ts';
 import {

@@ -1,15 +1,14 @@
 import { usbClasses } from '../../wire/cdc-class.ts';
 import { type CdcFunctional, encodeCdcFunctional } from '../../wire/cdc-functional.ts';
-import { bosSpeeds } from '../../wire/usb-bos.ts';
 import { toHex } from '../../base/bytes.ts';
 import type {
   AltSetting,
   ConfigurationDescriptor,
-  DeviceDescriptor,
   EndpointDescriptor,
   EndpointType,
 } from '../../wire/usb-descriptor.ts';
 import type { SimSpeed } from '../sim-device.ts';
+import { describeDevice, type DeviceIdentity, identityStrings, noExtra } from './device-description.ts';
 import type { DeviceDescriptors } from './firmware.ts';
 
 /** Where things are in each of our CDC network functions. */
@@ -20,17 +19,6 @@ export const cdcAddresses = {
   bulkOut: 0x01,
   interruptIn: 0x82,
 } as const;
-
-/** Who a device says it is. */
-export interface DeviceIdentity {
-  readonly vendorId: number;
-  readonly productId: number;
-  readonly manufacturer: string;
-  readonly product: string;
-  readonly serialNumber: string;
-  /** The address that the host is to use, 6 bytes. */
-  readonly macAddress: Uint8Array;
-}
 
 export interface CdcFunctionDescription {
   readonly speed: SimSpeed;
@@ -50,19 +38,12 @@ export interface CdcFunctionDescription {
 }
 
 export const cdcVersion = 0x0110;
-const deviceVersion = 0x0100;
-const usbVersions: Readonly<Record<SimSpeed, number>> = { full: 0x0200, high: 0x0200, super: 0x0300 };
 const bulkPacketSizes: Readonly<Record<SimSpeed, number>> = { full: 64, high: 512, super: 1024 };
-/** Bytes, but the exponent of two at SuperSpeed. */
-const controlPacketSizes: Readonly<Record<SimSpeed, number>> = { full: 64, high: 64, super: 9 };
 /** 32 ms: milliseconds at full speed, otherwise an exponent. */
 const interruptIntervals: Readonly<Record<SimSpeed, number>> = { full: 32, high: 9, super: 9 };
 /** Large enough for a speed change. */
 const interruptPacketSize = 16;
 const maxBulkBurst = 15;
-/** Bus powered; bit 7 is set by custom. */
-const attributes = 0x80;
-const maxPowerMa: Readonly<Record<SimSpeed, number>> = { full: 500, high: 500, super: 896 };
 /** Class triple of a device that is made of associated interfaces (USB ECN of 2003). */
 export const associatedDevice = {
   deviceClass: usbClasses.miscellaneous,
@@ -70,17 +51,7 @@ export const associatedDevice = {
   deviceProtocol: 0x01,
 };
 
-export const stringIndices = {
-  manufacturer: 1,
-  product: 2,
-  serial: 3,
-  macAddress: 4,
-  control: 5,
-  data: 6,
-} as const;
-
-const linkPowerManagement = 0x02;
-export const noExtra = new Uint8Array(0);
+export const stringIndices = { ...identityStrings, macAddress: 4, control: 5, data: 6 } as const;
 
 /**
  * Descriptors of a device with one CDC network function: a control interface with an interrupt endpoint, and a data
@@ -130,7 +101,7 @@ export function cdcDescriptors(description: CdcFunctionDescription): DeviceDescr
         ],
       },
     ],
-    names: [description.controlName, description.dataName],
+    strings: cdcStrings(identity, [description.controlName, description.dataName]),
   });
 }
 
@@ -178,7 +149,7 @@ function singleInterface(
     deviceClass: { deviceClass: 0, deviceSubclass: 0, deviceProtocol: 0 },
     associations: [],
     interfaces: [{ number: cdcAddresses.controlInterface, altSettings: [first, second] }],
-    names: [description.controlName, description.dataName],
+    strings: cdcStrings(identity, [description.controlName, description.dataName]),
   });
 }
 
@@ -198,64 +169,9 @@ export function associationOf([functionClass, functionSubclass, functionProtocol
   };
 }
 
-export interface DeviceDescription {
-  readonly speed: SimSpeed;
-  readonly identity: DeviceIdentity;
-  readonly deviceClass: Pick<DeviceDescriptor, 'deviceClass' | 'deviceSubclass' | 'deviceProtocol'>;
-  readonly associations: ConfigurationDescriptor['associations'];
-  readonly interfaces: ConfigurationDescriptor['interfaces'];
-  /** Strings from {@link stringIndices}`.control` on. */
-  readonly names: readonly string[];
-}
-
-/** All that is the same whatever a device's function is: one configuration, the strings, and BOS at SuperSpeed. */
-export function describeDevice(description: DeviceDescription): DeviceDescriptors {
-  const { speed, identity } = description;
-  return {
-    device: {
-      usbVersion: usbVersions[speed],
-      ...description.deviceClass,
-      maxPacketSize0: controlPacketSizes[speed],
-      vendorId: identity.vendorId,
-      productId: identity.productId,
-      deviceVersion,
-      manufacturerIndex: stringIndices.manufacturer,
-      productIndex: stringIndices.product,
-      serialIndex: stringIndices.serial,
-      configurationCount: 1,
-    },
-    configuration: {
-      value: 1,
-      nameIndex: 0,
-      attributes,
-      maxPowerMa: maxPowerMa[speed],
-      associations: description.associations,
-      interfaces: description.interfaces,
-      extra: noExtra,
-    },
-    ...(speed === 'super'
-      ? {
-          bos: {
-            usb2Extension: { attributes: linkPowerManagement },
-            superSpeed: {
-              attributes: 0,
-              speedsSupported: bosSpeeds.full | bosSpeeds.high | bosSpeeds.super,
-              functionalitySupport: 1,
-              u1ExitLatencyUs: 10,
-              u2ExitLatencyUs: 511,
-            },
-            others: [],
-          },
-        }
-      : {}),
-    strings: [
-      identity.manufacturer,
-      identity.product,
-      identity.serialNumber,
-      toHex(identity.macAddress).toUpperCase(),
-      ...description.names,
-    ],
-  };
+/** Strings as {@link stringIndices} has them. @param names from `control` on */
+export function cdcStrings({ macAddress }: DeviceIdentity, names: readonly string[]): readonly string[] {
+  return [toHex(macAddress).toUpperCase(), ...names];
 }
 
 /** The interrupt IN endpoint. */

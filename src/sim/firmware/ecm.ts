@@ -2,7 +2,8 @@ import { cdcProtocols, cdcSubclasses } from '../../wire/cdc-class.ts';
 import type { DeviceEndpoint, InSource, OutSink } from '../device-endpoint.ts';
 import { type Frame, frameCapacityBytes } from '../frame.ts';
 import type { SimSpeed } from '../sim-device.ts';
-import { bulkInPacketSize, cdcAddresses, cdcDescriptors, type DeviceIdentity } from './cdc-descriptors.ts';
+import { bulkInPacketSize, cdcAddresses, cdcDescriptors } from './cdc-descriptors.ts';
+import type { DeviceIdentity } from './device-description.ts';
 import { CdcNetwork, type CdcNetworkOptions, minFrameBytes } from './cdc-network.ts';
 import type { DeviceDescriptors, Firmware, SetupPacket } from './firmware.ts';
 

@@ -12,14 +12,8 @@ import {
 import type { DeviceEndpoint } from '../device-endpoint.ts';
 import { frameCapacityBytes } from '../frame.ts';
 import type { SimSpeed } from '../sim-device.ts';
-import {
-  bulkEndpoints,
-  bulkInPacketSize,
-  describeDevice,
-  type DeviceIdentity,
-  noExtra,
-  stringIndices,
-} from './cdc-descriptors.ts';
+import { bulkEndpoints, bulkInPacketSize, cdcStrings, stringIndices } from './cdc-descriptors.ts';
+import { describeDevice, type DeviceIdentity, noExtra } from './device-description.ts';
 import { CdcNetwork, type CdcNetworkOptions } from './cdc-network.ts';
 import type { DeviceDescriptors, Firmware } from './firmware.ts';
 import { CdcMessageSink } from './cdc-message-sink.ts';
@@ -91,7 +85,7 @@ export class EemFirmware implements Firmware {
           ],
         },
       ],
-      names: ['CDC Ethernet Emulation Model (EEM)'],
+      strings: cdcStrings(identity, ['CDC Ethernet Emulation Model (EEM)']),
     });
     this.#options = eem;
     const network = (): CdcNetwork => this.network;

@@ -22,7 +22,8 @@ import type { DeviceEndpoint, InSource, OutSink } from '../device-endpoint.ts';
 import { frameCapacityBytes } from '../frame.ts';
 import type { SimSpeed } from '../sim-device.ts';
 import { AtChannel } from './at-channel.ts';
-import { bulkInPacketSize, cdcAddresses, cdcDescriptors, type DeviceIdentity } from './cdc-descriptors.ts';
+import { bulkInPacketSize, cdcAddresses, cdcDescriptors } from './cdc-descriptors.ts';
+import type { DeviceIdentity } from './device-description.ts';
 import { CdcNetwork, type CdcNetworkOptions, minFrameBytes } from './cdc-network.ts';
 
 import { CdcNotifier } from './cdc-notifier.ts';

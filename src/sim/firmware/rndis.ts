@@ -28,13 +28,12 @@ import {
   bulkEndpoints,
   bulkInPacketSize,
   cdcAddresses,
+  cdcStrings,
   cdcVersion,
-  describeDevice,
-  type DeviceIdentity,
-  noExtra,
   statusEndpoint,
   stringIndices,
 } from './cdc-descriptors.ts';
+import { describeDevice, type DeviceIdentity, noExtra } from './device-description.ts';
 import { CdcNetwork, type CdcNetworkOptions } from './cdc-network.ts';
 import type { DeviceDescriptors, Firmware, SetupPacket } from './firmware.ts';
 import { CdcMessageSink } from './cdc-message-sink.ts';
@@ -448,6 +447,6 @@ function rndisDescriptors(
         ],
       },
     ],
-    names: ['RNDIS Communications Control', 'RNDIS Ethernet Data'],
+    strings: cdcStrings(identity, ['RNDIS Communications Control', 'RNDIS Ethernet Data']),
   });
 }
