@@ -25,7 +25,7 @@ import { BlockSource } from './block-source.ts';
 import type { DeviceIdentity } from './device-description.ts';
 import { minFrameBytes } from './cdc-network.ts';
 import type { DeviceDescriptors, Firmware, SetupPacket } from './firmware.ts';
-import { MessageSink } from './message-sink.ts';
+import { AdapterMessageSink } from './adapter-message-sink.ts';
 import { MiiPhy } from './mii-phy.ts';
 import { passesReceiveFilter } from './receive-filter.ts';
 
@@ -104,7 +104,7 @@ const noData = new Uint8Array(0);
 export class AsixFirmware implements Firmware, AdapterChip {
   readonly descriptors: DeviceDescriptors;
   readonly network: AdapterNetwork;
-  readonly sink: MessageSink;
+  readonly sink: AdapterMessageSink;
   readonly source: BlockSource;
   readonly status: InSource;
   readonly phy: MiiPhy;
@@ -131,7 +131,7 @@ export class AsixFirmware implements Firmware, AdapterChip {
       carrier: () => this.network.carrier,
     });
     const { framed } = this.#chip;
-    this.sink = new MessageSink(
+    this.sink = new AdapterMessageSink(
       () => this.network,
       longestMessageBytes,
       (bytes, length) => (framed ? this.#handleStream(bytes, length) : this.#handleFrame(bytes, length)),

@@ -37,7 +37,7 @@ import {
   transportChecksumIsGood,
   writeChecksums,
 } from './frame-offload.ts';
-import { MessageSink } from './message-sink.ts';
+import { AdapterMessageSink } from './adapter-message-sink.ts';
 import { MiiPhy } from './mii-phy.ts';
 import { passesReceiveFilter } from './receive-filter.ts';
 
@@ -71,7 +71,7 @@ const noData = new Uint8Array(0);
 export class Ax88179Firmware implements Firmware, AdapterChip {
   readonly descriptors: DeviceDescriptors;
   readonly network: AdapterNetwork;
-  readonly sink: MessageSink;
+  readonly sink: AdapterMessageSink;
   readonly source: BlockSource;
   readonly status: InSource;
   readonly phy: MiiPhy;
@@ -94,7 +94,7 @@ export class Ax88179Firmware implements Firmware, AdapterChip {
       pageRegister: ax88179PhyRegisters.pageSelect,
       carrier: () => this.network.carrier,
     });
-    this.sink = new MessageSink(
+    this.sink = new AdapterMessageSink(
       () => this.network,
       longestMessageBytes,
       (bytes, length) => this.#handleMessage(bytes, length),

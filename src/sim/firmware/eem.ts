@@ -126,7 +126,7 @@ export class EemFirmware implements Firmware {
   #takeBundle(bundle: Uint8Array, bundleLength: number, nowUs: number): boolean {
     let good = true;
     const result = readEemBundle(bundle, bundleLength, {
-      handleFrame: (bytes, offset, length) => this.#out.sendUp(bytes, offset, length, nowUs),
+      handleFrame: (bytes, offset, length) => this.#out.sendUp(bytes, offset, length),
       handleCommand: (command, parameter, bytes, offset) => {
         if (command === eemCommands.echo) {
           this.#answersDue.push(bytes.slice(offset, offset + parameter));

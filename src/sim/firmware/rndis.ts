@@ -124,9 +124,9 @@ export class RndisFirmware implements Firmware {
     this.#carrier = () => options.network.carrier;
     this.#responses.silent = this.#has('no-notification');
     const network = (): CdcNetwork => this.network;
-    this.#out = new CdcMessageSink(network, sinkBytes, (bytes, length, nowUs) => {
+    this.#out = new CdcMessageSink(network, sinkBytes, (bytes, length) => {
       const sendUp = (from: Uint8Array, offset: number, count: number): void =>
-        this.#out.sendUp(from, offset, count, nowUs);
+        this.#out.sendUp(from, offset, count);
       return readRndisPackets(bytes, length, sendUp) === 'ok';
     });
     this.#in = new CdcMessageSource(network, bulkInPacketSize(this.descriptors), 65_536, (buffer) =>
