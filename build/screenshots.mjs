@@ -16,6 +16,8 @@ const recordings = mkdtempSync(join(tmpdir(), 'queuescope-screenshots-'));
 const size = { width: 1440, height: 900 };
 /** Long enough for a round trip's median to settle and for the charts to tell a story. */
 const settleMs = 12_000;
+/** A minute, and what comes before and after it. */
+const experimentMs = 120_000;
 
 /** Starts the browser host; answers with its URL and the way to end it. */
 async function serve() {
@@ -63,6 +65,14 @@ async function takePictures(url) {
     await page.emulateMedia({ colorScheme: 'dark' });
     await page.waitForTimeout(1000);
     await shoot(page, 'live-view-dark');
+    await page.emulateMedia({ colorScheme: 'light' });
+    await page.getByRole('button', { name: 'Stop', exact: true }).click();
+    await page.getByRole('button', { name: 'Experiment' }).click();
+    await page.getByText('quick-ab').first().click();
+    await page.getByRole('button', { name: 'Run quick-ab' }).click();
+    await page.getByText('percent CI').waitFor({ timeout: experimentMs });
+    await page.waitForTimeout(500);
+    await shoot(page, 'experiment');
   } finally {
     await browser.close();
   }
