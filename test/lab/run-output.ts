@@ -25,9 +25,13 @@ function numberIn(line: Line | undefined, key: string): number {
   return typeof value === 'number' ? value : 0;
 }
 
-/** Reads a scenario's file of JSON lines. A last line without its end (a killed run) is left out. */
+/** Reads a scenario's file of JSON lines. */
 export function readRun(scenario: Scenario, file: string): RunOutput {
-  const text = scenario.text(file);
+  return readRunText(scenario.text(file));
+}
+
+/** Reads JSON lines. A last line without its end (a killed run) is left out. */
+export function readRunText(text: string): RunOutput {
   const whole = text.slice(0, text.lastIndexOf('\n') + 1);
   const lines = whole
     .split('\n')

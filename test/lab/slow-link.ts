@@ -1,11 +1,19 @@
-/** Phases of two stacks on a slow simulated device in one guest (compare.guest.sh), and what was measured in them. */
+/**
+ * Phases of two stacks on a slow simulated device in one guest (compare.guest.sh), then of ours on this machine itself, and what
+ * was measured in them.
+ */
 import { percentileOfSorted } from '../../src/base/percentile.ts';
 import type { SimPersonality } from '../../src/sim/personality.ts';
 import { bootGuest, type Scenario } from './guest.ts';
-import { type Line, readRun } from './run-output.ts';
+import { runCli } from '../harness/run-cli.ts';
+import { type Line, readRun, readRunText, type RunOutput } from './run-output.ts';
 import { serving } from './slow-devices.ts';
 
-export type Stack = 'kernel' | 'ours';
+/** `native`: our stack again, but not in the guest: on this machine, over its own USB/IP client. */
+export const stacks = ['kernel', 'ours', 'native'] as const;
+export type Stack = (typeof stacks)[number];
+/** Those that take turns in the guest. */
+const guestStacks = ['kernel', 'ours'] as const;
 export type Bql = 'off' | 'on';
 
 export interface SlowLinkOptions {
@@ -48,10 +56,17 @@ export interface Punctuality {
 
 interface Phase {
   readonly device: SimPersonality;
-  readonly stack: Stack;
+  readonly stack: (typeof guestStacks)[number];
   readonly bql: Bql;
   readonly round: number;
   readonly name: string;
+}
+
+/** What our stack printed on this machine, in one round. */
+interface NativeRun {
+  readonly device: SimPersonality;
+  readonly bql: Bql;
+  readonly output: RunOutput;
 }
 
 interface Measured {
@@ -68,6 +83,9 @@ interface Measured {
 /** Just over what usbnet lets wait at SuperSpeed, 300 transfers of 1,514 bytes or as much in NTBs: a `limit_min` above it is BQL switched off. */
 const aboveTheQueueBytes = 456_000;
 const microseconds = 1e6;
+const pingIntervalMs = 50;
+/** Until its code has been compiled. */
+const nativeWarmUpSeconds = 5;
 
 export async function measureSlowLink(options: SlowLinkOptions): Promise<{
   readonly results: readonly SlowLinkResult[];
@@ -81,25 +99,31 @@ export async function measureSlowLink(options: SlowLinkOptions): Promise<{
     const busId = `1-${devices.indexOf(device) + 1}`;
     return `${[name, busId, device.product, stack, bql, seconds, aboveTheQueueBytes].join('\t')}\n`;
   };
-  const { result: guest, events } = await serving(devices, (port) =>
-    bootGuest({
+  const { result, events } = await serving(devices, async (port) => {
+    const guest = await bootGuest({
       name: options.name,
       program: true,
       network: true,
       scriptFile: new URL('compare.guest.sh', import.meta.url),
       files: { port: String(port), 'cases.tsv': phases.map(row).join('') },
       limitSeconds: 60 + phases.length * (seconds + 60),
-    }),
-  );
+    });
+    return { guest, native: await runNatively(options, port) };
+  });
+  const { guest, native } = result;
   const results: SlowLinkResult[] = [];
   for (const device of devices) {
-    for (const stack of ['kernel', 'ours'] as const) {
-      for (const bql of options.bql) {
+    for (const bql of options.bql) {
+      for (const stack of guestStacks) {
         const measured = phases
           .filter((phase) => phase.device === device && phase.stack === stack && phase.bql === bql)
           .map((phase) => readPhase(phase, guest.scenario(phase.name)));
         results.push(together(device.name, stack, bql, measured));
       }
+      const measured = native
+        .filter((run) => run.device === device && run.bql === bql)
+        .map(({ output }) => readOurOutput(output, seconds, `${device.name}, natively`));
+      results.push(together(device.name, 'native', bql, measured));
     }
   }
   const ends = events.flatMap((event) => (event.type === 'detached' ? [event] : []));
@@ -114,13 +138,44 @@ export async function measureSlowLink(options: SlowLinkOptions): Promise<{
   };
 }
 
+/** Our stack on this machine, once the guest is gone. */
+async function runNatively(
+  { devices, bql: settings, rounds, seconds }: SlowLinkOptions,
+  port: number,
+): Promise<readonly NativeRun[]> {
+  const runs: NativeRun[] = [];
+  for (const [index, device] of devices.entries()) {
+    for (let round = 1; round <= rounds; round++) {
+      for (const bql of settings) {
+        const id = `usbip://127.0.0.1:${port}/1-${index + 1}`;
+        const length = ['--duration', String(seconds + nativeWarmUpSeconds)];
+        // One at a time: they would disturb each other.
+        // oxlint-disable-next-line no-await-in-loop
+        const { exitCode, stdout, stderr } = await runCli([
+          'run',
+          id,
+          '--bql',
+          bql,
+          ...length,
+          '--ping-interval',
+          String(pingIntervalMs),
+          '--json',
+        ]);
+        if (exitCode !== 0) throw new Error(`run ${id} ended with ${String(exitCode)}: ${stderr}`);
+        runs.push({ device, bql, output: readRunText(stdout) });
+      }
+    }
+  }
+  return runs;
+}
+
 /** In turns, so that what else the machine does meets all alike. */
 function phasesOf({ devices, bql: settings, rounds }: SlowLinkOptions): readonly Phase[] {
   const phases: Phase[] = [];
   for (const device of devices) {
     for (let round = 1; round <= rounds; round++) {
       for (const bql of settings) {
-        for (const stack of ['kernel', 'ours'] as const) {
+        for (const stack of guestStacks) {
           phases.push({ device, stack, bql, round, name: `${device.name}-${stack}-${bql}-${round}` });
         }
       }
@@ -147,7 +202,7 @@ function readKernelPhase(scenario: Scenario): Measured {
   return {
     rttMs,
     // What was on its way at the end is not lost.
-    lost: Math.max(0, sent - rttMs.length - Math.ceil((rttMs.at(-1) ?? 0) / 50)),
+    lost: Math.max(0, sent - rttMs.length - Math.ceil((rttMs.at(-1) ?? 0) / pingIntervalMs)),
     bits: 8 * scenario.number('bytes'),
     seconds: scenario.number('seconds_measured'),
     inflightBytes,
@@ -157,16 +212,19 @@ function readKernelPhase(scenario: Scenario): Measured {
 }
 
 function readOurPhase(scenario: Scenario): Measured {
-  const { samples, probes, result } = readRun(scenario, 'run.jsonl');
+  return readOurOutput(readRun(scenario, 'run.jsonl'), scenario.number('seconds_asked'), scenario.name);
+}
+
+function readOurOutput({ samples, probes, result }: RunOutput, seconds: number, name: string): Measured {
   const [segment] = (result?.['segments'] ?? []) as readonly { fromUs: number; toUs: number }[];
-  if (segment === undefined) throw new Error(`${scenario.name}: the run measured nothing`);
+  if (segment === undefined) throw new Error(`${name}: the run measured nothing`);
   // While the load lasts, without the time in which the queue fills.
   const end = segment.toUs;
-  const begin = end - scenario.number('seconds_asked') * microseconds;
+  const begin = end - seconds * microseconds;
   const isMeasured = ({ timeUs }: Line): boolean => Number(timeUs) > begin && Number(timeUs) <= end;
   const measured = samples.filter(isMeasured);
-  const column = (name: string): number[] =>
-    measured.map((sample) => sample[name]).filter((value) => typeof value === 'number');
+  const column = (columnName: string): number[] =>
+    measured.map((sample) => sample[columnName]).filter((value) => typeof value === 'number');
   let bits = 0;
   let beforeUs = begin;
   for (const sample of measured) {
