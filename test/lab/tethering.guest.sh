@@ -16,17 +16,29 @@ errors() {
   done
 }
 
-# netcat NAME SECONDS ARGUMENT...: sends random bytes, takes what comes; facts NAME.sent and NAME.received are hashes.
+# netcat NAME SECONDS PORT: the far end: sends random bytes, takes what comes; facts NAME.sent and NAME.received are hashes.
 netcat() {
   local name=$1 seconds=$2 folder=/run/work/$scenario_name.$1 code=0
-  shift 2
   mkdir -p "$folder"
   head -c "$stream_bytes" /dev/urandom > "$folder/sent"
-  timeout "$seconds" busybox nc "$@" < "$folder/sent" > "$folder/received" || code=$?
-  fact "$name.code" "$code"
-  fact "$name.sent" "$(sha256sum < "$folder/sent")"
-  fact "$name.received" "$(sha256sum < "$folder/received")"
-  fact "$name.bytes" "$(stat -c %s "$folder/received")"
+  timeout "$seconds" busybox nc -l -p "$3" < "$folder/sent" > "$folder/received" || code=$?
+  tell_stream "$name" "$folder" "$code"
+}
+# stream NAME SECONDS HOST PORT: the near end of it. Reads while it writes: two netcats that both write wait for each other
+# for ever once neither has room for more.
+stream() {
+  local name=$1 seconds=$2 folder=/run/work/$scenario_name.$1 code=0
+  mkdir -p "$folder"
+  head -c "$stream_bytes" /dev/urandom > "$folder/sent"
+  timeout "$seconds" bash -c 'exec 3<> "/dev/tcp/$1/$2"; head -c "$3" <&3 > "$4/received" & cat "$4/sent" >&3; wait' \
+    stream "$3" "$4" "$stream_bytes" "$folder" || code=$?
+  tell_stream "$name" "$folder" "$code"
+}
+tell_stream() {
+  fact "$1.code" "$3"
+  fact "$1.sent" "$(sha256sum < "$2/sent")"
+  fact "$1.received" "$(sha256sum < "$2/received")"
+  fact "$1.bytes" "$(stat -c %s "$2/received")"
 }
 
 # start_run USB-POSITION ARGUMENT...: behind; sets $run, and waits until its TAP interface has its address.
@@ -54,11 +66,11 @@ on_gadget() {
   usb=$(usb_device "$scenario_name")
   fact driverBefore "$(driver_of "$(netdev_of "$usb")")"
   start_run "$usb" --address 10.9.0.2/24 --target 10.9.0.1
-  in_peer bash -c "$(declare -f netcat fact); scenario_name=$scenario_name stream_bytes=$stream_bytes netcat far 200 -l -p $stream_port" &
+  in_peer bash -c "$(declare -f netcat tell_stream fact); scenario_name=$scenario_name stream_bytes=$stream_bytes netcat far 200 $stream_port" &
   far=$!
   sleep 1
   ping -q -c 5 -i 0.5 -I qs0 10.9.0.1 > "$scenario_folder/ping"
-  netcat near 200 10.9.0.1 "$stream_port"
+  stream near 200 10.9.0.1 "$stream_port"
   wait "$far"
   ip -s link show dev qs0 > "$scenario_folder/tap.txt"
   in_peer ip -s link show dev "$(device_netdev "$scenario_name")" > "$scenario_folder/gadget.txt"
@@ -76,7 +88,7 @@ on_qemu() {
   start_run "$usb" --configuration 2
   fact configurationDuring "$(< "/sys/bus/usb/devices/$usb/bConfigurationValue")"
   # This machine is 10.0.3.2 from there; our own default route leads elsewhere.
-  netcat near 400 10.0.3.2 "$(< /mnt/stream-port)"
+  stream near 400 10.0.3.2 "$(< /mnt/stream-port)"
   ip -s link show dev qs0 > "$scenario_folder/tap.txt"
   end_run
   fact configurationAfter "$(< "/sys/bus/usb/devices/$usb/bConfigurationValue")"
@@ -100,7 +112,7 @@ on_kernel() {
     wdm=$(compgen -G "/sys/bus/usb/devices/$usb:*/usbmisc/cdc-wdm*" | head -1)
     at_commands "/dev/${wdm##*/}" 'AT^NDISDUP=1,1' 'AT^NDISSTATQRY?'
   fi
-  netcat near 200 10.64.0.1 "$stream_port"
+  stream near 200 10.64.0.1 "$stream_port"
   fact errors "$(errors "$netdev")"
   fact qdisc "$(tc -s qdisc show dev "$netdev" | tr '\n' ' ')"
   fact limit "$(bql "$netdev" limit)"
