@@ -16,9 +16,6 @@ import { type RunNow, TapBridge } from './tap-bridge.ts';
  */
 const queueFrames = 128;
 
-/** Arguments of `ip`, a command each. */
-type Commands = readonly (readonly string[])[];
-
 /** Who is told that the host's side could not be set up, or (undefined) that it is. */
 export type TapReport = (problem: Problem | undefined) => void;
 
@@ -31,8 +28,6 @@ export class TapLink {
   readonly #log: Log;
   readonly #run: RunNow;
   #bridge: TapBridge | undefined;
-  /** The commands so far. Never rejects. */
-  #configured: Promise<unknown> = Promise.resolve();
 
   private constructor(tap: TapDevice, log: Log, run: RunNow) {
     this.#tap = tap;
@@ -97,15 +92,8 @@ export class TapLink {
     else this.#bridge.close();
   }
 
-  /** Runs `ip` for each command in turn, after all those before; answers with those that failed. */
-  #configure(commands: Commands): Promise<Commands> {
-    // An address that is set before its interface is up brings no route along.
-    const done = this.#configured.then(() => this.#runAll(commands));
-    this.#configured = done;
-    return done;
-  }
-
-  async #runAll(commands: Commands): Promise<Commands> {
+  /** Runs `ip` for each command in turn; answers with those that failed. */
+  async #configure(commands: readonly (readonly string[])[]): Promise<readonly (readonly string[])[]> {
     const failed: (readonly string[])[] = [];
     for (const command of commands) {
       const error = await runIp(command);

@@ -52,12 +52,18 @@ attach() {
   netdev_of "$usb" > /dev/null
 }
 
+has_route() {
+  ip route get "$far_host" > /dev/null 2>&1
+}
+
 host_uses_it() {
   local usb run before
   attach "$1" "$2"
   in_peer iperf3 --server --daemon
   start run --tap "$tap" --ping-interval 50 --duration 300
   wait_for 10 has_address
+  # The address may be there before the interface is up, and the route with it.
+  wait_for 10 has_route
   fact route "$(ip route get "$far_host")"
 
   # Our own pings are answered all the time; nothing of it reaches this kernel.
@@ -106,8 +112,6 @@ without_rights() {
   run=$!
   wait_for 120 grep -q "$far_host answers" "$memory/run.jsonl"
   # Its address too is for root to set; the run says so.
-  # It tries that itself first, each step after the one before; an emulated machine needs a while for three programs.
-  sleep 8
   ip address replace 10.9.0.2/24 dev qs1
   ping -c 5 -i 0.3 -I qs1 "$far_host" > "$scenario_folder/ping.txt"
   end run
