@@ -32,10 +32,7 @@ export function frameToAsix(
   const { buffer } = transfer;
   const length = asixHeaderLength + packet.length;
   writeUint32Le(buffer, 0, asixHeader(packet.length));
-  buffer.set(
-    packet.length === packet.bytes.length ? packet.bytes : packet.bytes.subarray(0, packet.length),
-    asixHeaderLength,
-  );
+  buffer.set(packet.frame, asixHeaderLength);
   transfer.length = length;
   if (length % maxPacketBytes === 0) {
     writeUint32Le(buffer, length, asixEmptyHeader);

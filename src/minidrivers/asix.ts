@@ -1,4 +1,3 @@
-import { findDataEndpoints } from '../usbnet/endpoints.ts';
 import type {
   BindContext,
   DriverBinding,
@@ -25,6 +24,7 @@ import { setUpAx88772 } from './asix-ax88772.ts';
 import type { AsixChip } from './asix-chip.ts';
 import { readLinkMode, writeCommand } from './asix-commands.ts';
 import { AsixReader, frameToAsix } from './asix-framing.ts';
+import { requireDataEndpoints } from './data-endpoints.ts';
 import { formatUsbId } from './described-device.ts';
 import { frameToTransfer, transferToFrame } from './plain-framing.ts';
 import { asixRules } from './rules/asix-rules.ts';
@@ -41,10 +41,7 @@ export const asix: Minidriver = {
 
   *bind(context: BindContext): Procedure<DriverBinding> {
     const { dataInterface } = context.match;
-    const data = findDataEndpoints(context.device.configuration, dataInterface);
-    if (data === undefined) {
-      throw new DriverError('bind', `interface ${dataInterface} has no pair of bulk endpoints`);
-    }
+    const data = requireDataEndpoints(context.device.configuration, dataInterface);
     requireCompleted(
       'select the altsetting',
       yield* setInterface(dataInterface, data.altSetting.alternateSetting),

@@ -47,10 +47,7 @@ export function frameToAx88179(
   const length = ax88179TxHeaderLength + packet.length;
   writeUint32Le(buffer, 0, packet.length);
   writeUint32Le(buffer, 4, length % maxPacketBytes === 0 ? ax88179TxHeaderBits.padded : 0);
-  buffer.set(
-    packet.length === packet.bytes.length ? packet.bytes : packet.bytes.subarray(0, packet.length),
-    ax88179TxHeaderLength,
-  );
+  buffer.set(packet.frame, ax88179TxHeaderLength);
   transfer.length = length;
   transfer.payloadBytes = packet.length;
   transfer.addPacket(packet.tag, nowUs);

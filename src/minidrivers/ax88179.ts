@@ -1,5 +1,4 @@
 import { formatCount } from '../base/units.ts';
-import { findDataEndpoints } from '../usbnet/endpoints.ts';
 import type {
   BindContext,
   DriverBinding,
@@ -42,6 +41,7 @@ import {
   writeRegister,
   writeRegisterBytes,
 } from './ax88179-registers.ts';
+import { requireDataEndpoints } from './data-endpoints.ts';
 import { requireCompleted } from './usb-strings.ts';
 
 const flags: DriverFlags = {
@@ -89,10 +89,7 @@ export const ax88179: Minidriver = {
 
   *bind(context: BindContext): Procedure<DriverBinding> {
     const { dataInterface } = context.match;
-    const data = findDataEndpoints(context.device.configuration, dataInterface);
-    if (data === undefined) {
-      throw new DriverError('bind', `interface ${dataInterface} has no pair of bulk endpoints`);
-    }
+    const data = requireDataEndpoints(context.device.configuration, dataInterface);
     requireCompleted(
       'select the altsetting',
       yield* setInterface(dataInterface, data.altSetting.alternateSetting),

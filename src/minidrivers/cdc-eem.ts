@@ -12,7 +12,6 @@ import {
   writeEemPadding,
 } from '../wire/eem.ts';
 import { ethernetHeaderLength } from '../wire/ethernet.ts';
-import { findDataEndpoints } from '../usbnet/endpoints.ts';
 import type {
   BindContext,
   DriverBinding,
@@ -22,8 +21,9 @@ import type {
   Minidriver,
 } from '../usbnet/minidriver.ts';
 import { type Packet, packetCapacityBytes } from '../usbnet/packet.ts';
-import { DriverError, type Procedure, setInterface } from '../usbnet/procedure.ts';
+import { type Procedure, setInterface } from '../usbnet/procedure.ts';
 import type { Transfer } from '../usbnet/transfer.ts';
+import { requireDataEndpoints } from './data-endpoints.ts';
 import { requireCompleted } from './usb-strings.ts';
 
 const usualMtuBytes = 1500;
@@ -43,10 +43,7 @@ export const cdcEem: Minidriver = {
   *bind(context: BindContext): Procedure<DriverBinding> {
     const { configuration } = context.device;
     const { controlInterface } = context.match;
-    const data = findDataEndpoints(configuration, controlInterface);
-    if (data === undefined) {
-      throw new DriverError('bind', `interface ${controlInterface} has no pair of bulk endpoints`);
-    }
+    const data = requireDataEndpoints(configuration, controlInterface);
     const { alternateSetting } = data.altSetting;
     if (alternateSetting !== 0) {
       requireCompleted('select the altsetting', yield* setInterface(controlInterface, alternateSetting));
@@ -123,10 +120,7 @@ class CdcEemHooks implements DriverHooks, EemSink {
       const { length } = packet;
       writeEemDataHeader(transfer.buffer, position, length, true);
       position += eemHeaderLength;
-      transfer.buffer.set(
-        length === packet.bytes.length ? packet.bytes : packet.bytes.subarray(0, length),
-        position,
-      );
+      transfer.buffer.set(packet.frame, position);
       writeEemCrc(transfer.buffer, position, length, true);
       position += length + eemCrcLength;
       transfer.payloadBytes = length;

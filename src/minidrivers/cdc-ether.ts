@@ -1,5 +1,4 @@
 import { formatCount } from '../base/units.ts';
-import { findDataEndpoints } from '../usbnet/endpoints.ts';
 import type {
   BindContext,
   DriverBinding,
@@ -14,6 +13,7 @@ import { DriverError, type Procedure, setInterface } from '../usbnet/procedure.t
 import type { Transfer } from '../usbnet/transfer.ts';
 import { ethernetHeaderLength } from '../wire/ethernet.ts';
 import { findCdcFunction } from './cdc-function.ts';
+import { requireDataEndpoints } from './data-endpoints.ts';
 import { LinkNotifications } from './link-notifications.ts';
 import { setPacketFilter } from './packet-filter.ts';
 import { frameToTransfer, transferToFrame } from './plain-framing.ts';
@@ -42,10 +42,7 @@ export const cdcEther: Minidriver = {
       throw new DriverError('bind', 'the control interface has no Ethernet functional descriptor');
     }
     const { ethernet } = cdc.functional;
-    const data = findDataEndpoints(configuration, cdc.dataInterface);
-    if (data === undefined) {
-      throw new DriverError('bind', `interface ${cdc.dataInterface} has no pair of bulk endpoints`);
-    }
+    const data = requireDataEndpoints(configuration, cdc.dataInterface);
     requireCompleted(
       'select the data altsetting',
       yield* setInterface(cdc.dataInterface, data.altSetting.alternateSetting),

@@ -9,7 +9,6 @@ import {
   parseNtbParameters,
 } from '../wire/ntb.ts';
 import { readUint16Le, writeUint16Le, writeUint32Le } from '../wire/byte-order.ts';
-import { findDataEndpoints } from '../usbnet/endpoints.ts';
 import type {
   BindContext,
   DriverBinding,
@@ -27,6 +26,7 @@ import {
   sleep,
 } from '../usbnet/procedure.ts';
 import { findCdcFunction } from './cdc-function.ts';
+import { requireDataEndpoints } from './data-endpoints.ts';
 import type { Quirk } from './device-rule.ts';
 import { functionalOf } from './function-layout.ts';
 import { agreeOnNtbs, describeNtbs, type NcmAgreement, type NtbPreferences } from './ncm-agreement.ts';
@@ -59,10 +59,7 @@ export function* bindNcm(variant: NcmVariant, context: BindContext): Procedure<D
   if (ethernet === undefined) {
     throw new DriverError('bind', 'the control interface has no Ethernet functional descriptor');
   }
-  const data = findDataEndpoints(configuration, dataInterface);
-  if (data === undefined) {
-    throw new DriverError('bind', `interface ${dataInterface} has no pair of bulk endpoints`);
-  }
+  const data = requireDataEndpoints(configuration, dataInterface);
   const dataAltSetting = data.altSetting.alternateSetting;
 
   if (!has('avoid-altsetting-toggle')) {

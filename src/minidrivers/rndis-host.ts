@@ -11,7 +11,6 @@ import {
   rndisStatuses,
   writeRndisPacketHeader,
 } from '../wire/rndis.ts';
-import { findDataEndpoints } from '../usbnet/endpoints.ts';
 import type {
   BindContext,
   DriverBinding,
@@ -24,6 +23,7 @@ import { type Packet, packetCapacityBytes } from '../usbnet/packet.ts';
 import { describeStatus, DriverError, type Procedure, setInterface } from '../usbnet/procedure.ts';
 import type { Transfer } from '../usbnet/transfer.ts';
 import { findCdcFunction } from './cdc-function.ts';
+import { requireDataEndpoints } from './data-endpoints.ts';
 import { RndisControl } from './rndis-control.ts';
 import { findStatusEndpoint } from './status-endpoint.ts';
 import { requireCompleted } from './usb-strings.ts';
@@ -62,10 +62,7 @@ export const rndisHost: Minidriver = {
     const cdc = findCdcFunction(configuration, context.match.controlInterface);
     if (cdc === undefined) throw new DriverError('bind', 'the control interface has no data interface');
     const { controlInterface, dataInterface } = cdc;
-    const data = findDataEndpoints(configuration, dataInterface);
-    if (data === undefined) {
-      throw new DriverError('bind', `interface ${dataInterface} has no pair of bulk endpoints`);
-    }
+    const data = requireDataEndpoints(configuration, dataInterface);
     const { alternateSetting } = data.altSetting;
     if (alternateSetting !== 0) {
       requireCompleted('select the data altsetting', yield* setInterface(dataInterface, alternateSetting));
@@ -240,10 +237,7 @@ class RndisHostHooks implements DriverHooks {
     }
     const { length } = packet;
     writeRndisPacketHeader(transfer.buffer, 0, length);
-    transfer.buffer.set(
-      length === packet.bytes.length ? packet.bytes : packet.bytes.subarray(0, length),
-      rndisPacketHeaderLength,
-    );
+    transfer.buffer.set(packet.frame, rndisPacketHeaderLength);
     transfer.length = rndisPacketHeaderLength + length;
     transfer.payloadBytes = length;
     transfer.addPacket(packet.tag, nowUs);
