@@ -17,10 +17,9 @@ import type { UsbipImport } from '../transports/usbip-import.ts';
 import type { UsbBusDevice } from '../transports/usb-bus.ts';
 import { usbClasses } from '../wire/cdc-class.ts';
 import { chooseMatch } from './choose-match.ts';
-import { drive } from './drive.ts';
+import { driveLease } from './drive-lease.ts';
 import type { DeviceSource, ListedDevice } from './device-source.ts';
 import type { OpenChoice, OpenedDevice } from './opened-device.ts';
-import { RealLoop } from './real-loop.ts';
 import { looksLikeNetwork } from './usb-source.ts';
 
 /** A USB/IP server that was named. */
@@ -177,24 +176,15 @@ export class RemoteSource implements DeviceSource {
   ): Promise<OpenedDevice> {
     const usbDevice = imported.device;
     const match = chooseMatch(usbDevice, choice);
-    const loop = new RealLoop(this.#clock, fail);
-    const lease = await imported.lease({
-      interfaces: [...new Set([match.controlInterface, match.dataInterface])],
-      configurationValue: match.configurationValue,
-      onHandlerError: (error) => {
-        loop.close();
-        fail(error);
-      },
+    const driven = await driveLease({
+      match,
+      clock: this.#clock,
+      log: this.#log,
+      fail,
+      open: (request) => imported.lease(request),
     });
     return {
-      ...drive({
-        transport: lease.transport,
-        match,
-        loop,
-        log: this.#log,
-        wake: () => loop.kick(),
-        giveBack: async () => (await lease.close()).notReturned,
-      }),
+      ...driven,
       text: `${usbDevice.product ?? usbDevice.id} was handed out by the server`,
       device: {
         vendorId: usbDevice.vendorId,

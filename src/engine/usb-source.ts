@@ -12,10 +12,9 @@ import { usbClasses } from '../wire/cdc-class.ts';
 import type { Log } from '../base/log.ts';
 import { chooseMatch } from './choose-match.ts';
 import type { DeviceSource, ListedDevice } from './device-source.ts';
-import { drive } from './drive.ts';
+import { driveLease } from './drive-lease.ts';
 import { linkProblems } from './link-problems.ts';
 import type { OpenedDevice } from './opened-device.ts';
-import { RealLoop } from './real-loop.ts';
 
 /** Interface classes of devices that may be about networks; others (keyboards, disks) are not listed. */
 const networkClasses: ReadonlySet<number> = new Set([
@@ -59,24 +58,15 @@ export class UsbSource implements DeviceSource {
   }
 
   async #open(id: string, match: Match, fail: (error: unknown) => void): Promise<OpenedDevice> {
-    const loop = new RealLoop(this.#clock, fail);
-    const lease = await this.#bus.open(id, {
-      interfaces: [...new Set([match.controlInterface, match.dataInterface])],
-      configurationValue: match.configurationValue,
-      onHandlerError: (error) => {
-        loop.close();
-        fail(error);
-      },
+    const driven = await driveLease({
+      match,
+      clock: this.#clock,
+      log: this.#log,
+      fail,
+      open: (request) => this.#bus.open(id, request),
     });
     return {
-      ...drive({
-        transport: lease.transport,
-        match,
-        loop,
-        log: this.#log,
-        wake: () => loop.kick(),
-        giveBack: async () => (await lease.close()).notReturned,
-      }),
+      ...driven,
       text: `claimed interfaces ${match.controlInterface} and ${match.dataInterface}`,
     };
   }
