@@ -22,9 +22,6 @@ export class Fifo implements Qdisc {
   get backlogBytes(): number {
     return this.#backlogBytes;
   }
-  get drops(): number {
-    return this.#stats.drops;
-  }
   get stats(): Readonly<QdiscStats> {
     return this.#stats;
   }

@@ -122,9 +122,6 @@ export class FqCodel implements Qdisc, CodelQueue<Packet> {
   get backlogBytes(): number {
     return this.#backlogBytes;
   }
-  get drops(): number {
-    return this.#stats.drops;
-  }
   get stats(): Readonly<QdiscStats> {
     return this.#stats;
   }

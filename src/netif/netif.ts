@@ -88,7 +88,7 @@ export class Netif implements UsbnetObserver, Polled {
   }
   /** Packets that this and all former qdiscs have dropped, those that waited when one was replaced among them. */
   get qdiscDrops(): number {
-    return this.#pastQdiscDrops + this.#qdisc.drops;
+    return this.#pastQdiscDrops + this.#qdisc.stats.drops;
   }
   /** Packets that this and all former qdiscs have marked with "congestion experienced". */
   get qdiscMarks(): number {
@@ -117,7 +117,7 @@ export class Netif implements UsbnetObserver, Polled {
     this.#nowUs = nowUs;
     const old = this.#qdisc;
     const dropped = old.purge();
-    this.#pastQdiscDrops += old.drops + dropped;
+    this.#pastQdiscDrops += old.stats.drops + dropped;
     this.#pastQdiscMarks += old.stats.ecnMarks;
     old.onDrop = undefined;
     this.#qdisc = this.#attach(qdisc);

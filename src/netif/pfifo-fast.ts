@@ -32,9 +32,6 @@ export class PfifoFast implements Qdisc {
   get backlogBytes(): number {
     return this.#backlogBytes;
   }
-  get drops(): number {
-    return this.#stats.drops;
-  }
   get stats(): Readonly<QdiscStats> {
     return this.#stats;
   }

@@ -26,8 +26,6 @@ export interface Qdisc {
   /** Packets waiting. */
   readonly length: number;
   readonly backlogBytes: number;
-  /** Packets dropped since the start. */
-  readonly drops: number;
   readonly stats: Readonly<QdiscStats>;
   /** Flows that have packets waiting or had until a moment ago; NaN: it knows of no flows. */
   readonly flows: number;

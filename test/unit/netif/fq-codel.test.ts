@@ -96,17 +96,17 @@ describe('what a link of 10 Mbit/s sees (RFC 8290)', () => {
   test('a sender that speaks ECN loses nothing and is marked, with the checksum right; one that does not loses packets', () => {
     const speaking = fqCodel();
     const marked = link(speaking, [{ ...greedy, tos: ect0 }], 2e6);
-    expect(speaking.drops).toBe(0);
+    expect(speaking.stats.drops).toBe(0);
     expect(speaking.stats.ecnMarks).toBeGreaterThan(50);
     expect(marked.marks.get(1)).toBeLessThanOrEqual(speaking.stats.ecnMarks);
     const silent = fqCodel();
     link(silent, [greedy], 2e6);
     expect(silent.stats.ecnMarks).toBe(0);
-    expect(silent.drops).toBeGreaterThan(50);
+    expect(silent.stats.drops).toBeGreaterThan(50);
     const without = fqCodel({ ecn: false });
     link(without, [{ ...greedy, tos: ect0 }], 2e6);
     expect(without.stats.ecnMarks).toBe(0);
-    expect(without.drops).toBeGreaterThan(50);
+    expect(without.stats.drops).toBeGreaterThan(50);
   });
 
   test('a sender that slows down at a loss (as TCP does) settles near the target', () => {
@@ -143,7 +143,7 @@ describe('what a link of 10 Mbit/s sees (RFC 8290)', () => {
             packet.release();
           }
         }
-        for (; drops < qdisc.drops; drops++) answers.push({ atUs: nowUs + roundTripUs, isLost: true });
+        for (; drops < qdisc.stats.drops; drops++) answers.push({ atUs: nowUs + roundTripUs, isLost: true });
       }
       return found;
     };
@@ -190,7 +190,7 @@ describe('no more room', () => {
     const qdisc = fqCodel({ limitPackets: 100 });
     for (let i = 0; i < 60; i++) qdisc.enqueue(frames.udp({ port: 1, tag: i }), 0);
     for (let i = 0; i < 40; i++) qdisc.enqueue(frames.udp({ port: 2, length: 200, tag: 1000 + i }), 0);
-    expect(qdisc.drops).toBe(0);
+    expect(qdisc.stats.drops).toBe(0);
     expect(qdisc.enqueue(frames.udp({ port: 2, length: 200, tag: 1040 }), 0)).toBe(true);
     expect(qdisc.stats).toMatchObject({ drops: 30, dropsOverLimit: 30 });
     expect([qdisc.length, frames.pool.inUse]).toEqual([71, 71]);
@@ -201,19 +201,19 @@ describe('no more room', () => {
     const frames = new FramePool();
     const qdisc = fqCodel({ limitPackets: 500 });
     for (let i = 0; i < 501; i++) qdisc.enqueue(frames.udp(), 0);
-    expect(qdisc.drops).toBe(64);
+    expect(qdisc.stats.drops).toBe(64);
     const none = fqCodel({ limitPackets: 0 });
     expect(none.enqueue(frames.udp(), 0)).toBe(false);
-    expect([none.length, none.backlogBytes, none.drops, none.dequeue(1)]).toEqual([0, 0, 1, undefined]);
+    expect([none.length, none.backlogBytes, none.stats.drops, none.dequeue(1)]).toEqual([0, 0, 1, undefined]);
   });
 
   test('memory is limited too', () => {
     const frames = new FramePool();
     const qdisc = fqCodel({ memoryLimitBytes: 20 * 2048 });
     for (let i = 0; i < 20; i++) qdisc.enqueue(frames.udp({ length: 60 }), 0);
-    expect([qdisc.drops, qdisc.memoryBytes]).toEqual([0, 20 * 2048]);
+    expect([qdisc.stats.drops, qdisc.memoryBytes]).toEqual([0, 20 * 2048]);
     qdisc.enqueue(frames.udp({ length: 60 }), 0);
-    expect([qdisc.drops, qdisc.length]).toEqual([11, 10]);
+    expect([qdisc.stats.drops, qdisc.length]).toEqual([11, 10]);
   });
 });
 
@@ -282,7 +282,7 @@ describe('flows', () => {
       const second = qdisc.dequeue(2e6);
       const marked = [first, second].find((packet) => packet !== undefined && qdisc.stats.ecnMarks > 0);
       qdisc.purge();
-      if (marked === undefined) return qdisc.drops > 0 ? 'dropped' : 'neither';
+      if (marked === undefined) return qdisc.stats.drops > 0 ? 'dropped' : 'neither';
       const offset = marked.bytes[12] === 0x81 ? 18 : 14;
       const isIpv4 = (marked.bytes[offset] ?? 0) >>> 4 === 4;
       return isIpv4
@@ -358,7 +358,7 @@ test('what goes in comes out, is dropped, or waits, whatever comes in whichever 
           packet.release();
           nowUs += 500;
         }
-        expect(taken).toBe(out + qdisc.drops + purged + qdisc.length);
+        expect(taken).toBe(out + qdisc.stats.drops + purged + qdisc.length);
         expect(frames.pool.inUse).toBe(qdisc.length);
         expect(qdisc.backlogBytes).toBeGreaterThanOrEqual(qdisc.length * 60);
         expect(qdisc.backlogBytes).toBeLessThanOrEqual(Math.min(bytesIn, qdisc.length * 1514));

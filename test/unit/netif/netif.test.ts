@@ -79,7 +79,7 @@ describe('sending', () => {
   test('a packet that the qdisc has no room for is dropped and given back', () => {
     const bench = new NetifBench({ txQueueLength: 2 }).open();
     expect([bench.transmit(), bench.transmit(), bench.transmit()]).toEqual([true, true, false]);
-    expect([bench.netif.qdisc.drops, bench.netif.packets.inUse]).toEqual([1, 2]);
+    expect([bench.netif.qdisc.stats.drops, bench.netif.packets.inUse]).toEqual([1, 2]);
   });
 
   test('an interface that is not open, or has no carrier, takes nothing', () => {

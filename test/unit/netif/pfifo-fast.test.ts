@@ -81,7 +81,7 @@ describe('pfifo_fast', () => {
     const pool = new PacketPool(100);
     const qdisc = new PfifoFast(3);
     for (let i = 0; i < 5; i++) expect(qdisc.enqueue(take(pool, 0, i), 0)).toBe(i < 3);
-    expect([qdisc.drops, qdisc.length, pool.inUse]).toEqual([2, 3, 3]);
+    expect([qdisc.stats.drops, qdisc.length, pool.inUse]).toEqual([2, 3, 3]);
     expect(qdisc.enqueue(take(pool, 6, 9), 0)).toBe(true);
     expect(qdisc.dequeue(0)?.tag).toBe(9);
     expect(qdisc.dequeue(0)?.tag).toBe(0);
@@ -94,7 +94,7 @@ describe('pfifo_fast', () => {
     for (const priority of [0, 2, 6]) {
       for (let i = 0; i < 1001; i++) qdisc.enqueue(take(pool, priority, i), 0);
     }
-    expect([qdisc.length, qdisc.drops, pool.inUse]).toEqual([3000, 3, 3000]);
+    expect([qdisc.length, qdisc.stats.drops, pool.inUse]).toEqual([3000, 3, 3000]);
   });
 
   test('a purge gives all back and is no drop', () => {
@@ -102,6 +102,6 @@ describe('pfifo_fast', () => {
     const qdisc = new PfifoFast();
     for (const priority of [0, 2, 6]) qdisc.enqueue(take(pool, priority, 0), 0);
     expect(qdisc.purge()).toBe(3);
-    expect([qdisc.length, qdisc.backlogBytes, qdisc.drops, pool.inUse]).toEqual([0, 0, 0, 0]);
+    expect([qdisc.length, qdisc.backlogBytes, qdisc.stats.drops, pool.inUse]).toEqual([0, 0, 0, 0]);
   });
 });
