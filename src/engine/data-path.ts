@@ -12,7 +12,6 @@ import {
   changedSettings,
   defaultDownloadSettings,
   type LiveSettings,
-  type PingSettings,
   type QdiscSettings,
   type SessionSettings,
 } from '../contract/settings.ts';
@@ -25,7 +24,7 @@ import { createQdisc } from '../netif/create-qdisc.ts';
 import type { Qdisc } from '../netif/qdisc.ts';
 import { Download } from '../probes/download.ts';
 import { Load } from '../probes/load.ts';
-import { Ping, type PingSettings as PingTiming, type ProbeResult } from '../probes/ping.ts';
+import { Ping, type ProbeResult } from '../probes/ping.ts';
 import type { DriverBinding, DriverTuning, Match } from '../usbnet/minidriver.ts';
 import { DriverError, resetPort } from '../usbnet/procedure.ts';
 import { type ProcedureOutcome, ProcedureRunner } from '../usbnet/procedure-runner.ts';
@@ -41,6 +40,7 @@ import { formatMacAddress, zeroMacAddress } from '../wire/mac-address.ts';
 import { describeDriver, describeQdisc } from './facts.ts';
 import type { MeasurementObserver, MeasurementOptions, MeasurementPath } from './measurement-path.ts';
 import { chooseTarget } from './measurement-target.ts';
+import { pingTiming } from './ping-timing.ts';
 import { describeTap, type TapLink } from './tap-link.ts';
 import { ProgressWatch } from './progress-watch.ts';
 import { type LagMeter, Sampler } from './sampler.ts';
@@ -79,17 +79,6 @@ function txQueueSettings(bql: BqlSettings): TxQueueSettings {
 /** @param seed of the hash that tells flows apart */
 function qdiscOf({ kind, ...fqCodel }: QdiscSettings, seed: number): Qdisc {
   return createQdisc({ name: kind, fqCodel }, seed);
-}
-
-function pingTiming(ping: PingSettings): PingTiming {
-  return {
-    enabled: ping.enabled,
-    intervalUs: ping.intervalMs * 1000,
-    tos: ping.tos,
-    payloadBytes: ping.payloadBytes,
-    timeoutUs: ping.timeoutMs * 1000,
-    protocol: ping.protocol,
-  };
 }
 
 /**

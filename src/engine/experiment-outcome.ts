@@ -1,4 +1,4 @@
-import { sampleIndex } from '../contract/telemetry.ts';
+import { probeIndex, sampleIndex } from '../contract/telemetry.ts';
 import { isOwnProbe, type Scenario } from '../probes/scenario.ts';
 import { analyseExperiment, type ExperimentResult } from '../statistics/experiment-result.ts';
 import type { MeasuredSegment } from '../statistics/measured-segment.ts';
@@ -97,9 +97,9 @@ function qualityOf(runs: readonly SegmentRun[], collector: PhaseCollector): Meas
   const lag = collector.spreadOf(sampleIndex.eventLoopLagUs, ...stretches);
   if (lag.p95 === null || lag.max === null) return {};
   // What a ping is late by is what its timer was.
-  const late = collector.statistics(...stretches).probeLateUs.p95;
+  const late = collector.probeSpreadOf(probeIndex.lateUs, ...stretches).p95;
   const loaded = runs.filter(({ phase, counts }) => counts && phase.kind === 'load');
-  const rtt = collector.statistics(...loaded.map((run) => countedOf(run))).rttUs.p50;
+  const rtt = collector.probeSpreadOf(probeIndex.rttUs, ...loaded.map((run) => countedOf(run))).p50;
   return {
     eventLoopLagUs: { p95: lag.p95, max: lag.max },
     ...(rtt === null ? {} : { rttP50Us: rtt }),

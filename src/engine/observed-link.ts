@@ -3,11 +3,12 @@ import { formatBitRate } from '../base/units.ts';
 import type { Fact } from '../contract/session.ts';
 import type { PingSettings } from '../contract/settings.ts';
 import { probeColumns, probeIndex } from '../contract/telemetry.ts';
-import { OsPing, type OsPingSettings } from '../observe/os-ping.ts';
+import { OsPing } from '../observe/os-ping.ts';
 import type { PingResult } from '../observe/ping-tracker.ts';
 import { ipv4AddressIsHost, parseIpv4Address } from '../wire/ipv4-address.ts';
 import type { MeasurementObserver } from './measurement-path.ts';
 import type { ObserveSystem } from './observe-system.ts';
+import { pingTiming } from './ping-timing.ts';
 
 /** Addresses and routes are looked at every so many times. */
 const addressEvery = 4;
@@ -58,7 +59,7 @@ export class ObservedLink implements Polled {
     this.#options = options;
     this.#observer = observer;
     this.#name = netdev;
-    this.#ping = new OsPing(pingSettings(ping), {
+    this.#ping = new OsPing(pingTiming(ping), {
       netdev,
       start: system.startProgram,
       run,
@@ -72,7 +73,7 @@ export class ObservedLink implements Polled {
   }
 
   configurePing(ping: PingSettings, nowUs: number): void {
-    this.#ping.configure(pingSettings(ping), nowUs);
+    this.#ping.configure(pingTiming(ping), nowUs);
   }
 
   close(): void {
@@ -240,14 +241,4 @@ export class ObservedLink implements Polled {
   pollAtUs(): number {
     return Math.min(this.#ping.pollAtUs(), this.#carrierDueAtUs);
   }
-}
-
-function pingSettings(ping: PingSettings): OsPingSettings {
-  return {
-    enabled: ping.enabled,
-    intervalUs: ping.intervalMs * 1000,
-    tos: ping.tos,
-    payloadBytes: ping.payloadBytes,
-    timeoutUs: ping.timeoutMs * 1000,
-  };
 }

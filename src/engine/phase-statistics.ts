@@ -140,6 +140,11 @@ export class PhaseCollector {
     return this.#probesOf(stretch).filter((row) => (row[probeIndex.lateUs] ?? 0) > lateUs).length;
   }
 
+  /** The spread of a column of the probes. */
+  probeSpreadOf(index: number, ...stretches: readonly Stretch[]): Spread {
+    return spread(stretches.flatMap((stretch) => column(this.#probesOf(stretch), index)));
+  }
+
   /** The spread of a column of the samples. */
   spreadOf(index: number, ...stretches: readonly Stretch[]): Spread {
     return spread(stretches.flatMap((stretch) => column(this.#samplesOf(stretch), index)));
