@@ -3,7 +3,7 @@ import type { Transport } from '../usbnet/transport.ts';
 import type { BusObserver } from './bus-observer.ts';
 import { busTiming } from './bus-timing.ts';
 import type { FarHostCounters } from './far-host.ts';
-import type { FunctionCounters } from './firmware/cdc-network.ts';
+import type { FunctionCounters } from './firmware/function-counters.ts';
 import { makeFirmware, makeNetwork, type SimPersonality } from './personality.ts';
 import { SimBus } from './sim-bus.ts';
 import { SimDevice } from './sim-device.ts';

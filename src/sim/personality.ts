@@ -1,7 +1,6 @@
 import { parseIpv4Cidr } from '../wire/ipv4-address.ts';
 import { invariant } from '../base/errors.ts';
 import type { BusTiming } from './bus-timing.ts';
-import type { AdapterNetworkOptions } from './firmware/adapter-network.ts';
 import { Ax88179Firmware } from './firmware/ax88179.ts';
 import { type AsixChip, AsixFirmware } from './firmware/asix.ts';
 import { EcmFirmware } from './firmware/ecm.ts';
@@ -101,7 +100,7 @@ export function makeNetwork(personality: SimPersonality, seed: number): SimNetwo
 export function makeFirmware(personality: SimPersonality, network: SimNetwork): NetworkFirmware {
   const identity = identityOf(personality);
   const { speed } = personality;
-  const options: CdcNetworkOptions & AdapterNetworkOptions = {
+  const options: CdcNetworkOptions = {
     network,
     fifoBytes: personality.fifoBytes,
     hysteresisBytes: personality.hysteresisBytes,

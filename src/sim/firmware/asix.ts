@@ -20,12 +20,13 @@ import type { DeviceEndpoint, InSource } from '../device-endpoint.ts';
 import { frameCapacityBytes, type FrameQueue } from '../frame.ts';
 import type { SimSpeed } from '../sim-device.ts';
 import { adapterDescriptors, adapterPacketSizes } from './adapter-descriptors.ts';
-import { type AdapterChip, AdapterNetwork, type AdapterNetworkOptions } from './adapter-network.ts';
-import { BlockSource } from './block-source.ts';
+import { type AdapterChip, AdapterNetwork } from './adapter-network.ts';
+import type { DeviceNetworkOptions } from './device-network.ts';
+import { MessageSink } from './message-sink.ts';
+import { MessageSource } from './message-source.ts';
 import type { DeviceIdentity } from './device-description.ts';
 import { minFrameBytes } from './cdc-network.ts';
 import type { DeviceDescriptors, Firmware, SetupPacket } from './firmware.ts';
-import { AdapterMessageSink } from './adapter-message-sink.ts';
 import { MiiPhy } from './mii-phy.ts';
 import { passesReceiveFilter } from './receive-filter.ts';
 
@@ -104,8 +105,8 @@ const noData = new Uint8Array(0);
 export class AsixFirmware implements Firmware, AdapterChip {
   readonly descriptors: DeviceDescriptors;
   readonly network: AdapterNetwork;
-  readonly sink: AdapterMessageSink;
-  readonly source: BlockSource;
+  readonly sink: MessageSink;
+  readonly source: MessageSource;
   readonly status: InSource;
   readonly phy: MiiPhy;
   readonly #chip: ChipTraits;
@@ -120,7 +121,7 @@ export class AsixFirmware implements Firmware, AdapterChip {
   #phySelect = 0;
   #hostHasMii = false;
 
-  constructor(chip: AsixChip, speed: SimSpeed, identity: DeviceIdentity, options: AdapterNetworkOptions) {
+  constructor(chip: AsixChip, speed: SimSpeed, identity: DeviceIdentity, options: DeviceNetworkOptions) {
     this.#chip = chips[chip];
     this.#isFirst = chip === 'ax88172';
     this.#ownAddress = identity.macAddress;
@@ -131,12 +132,12 @@ export class AsixFirmware implements Firmware, AdapterChip {
       carrier: () => this.network.carrier,
     });
     const { framed } = this.#chip;
-    this.sink = new AdapterMessageSink(
+    this.sink = new MessageSink(
       () => this.network,
       longestMessageBytes,
       (bytes, length) => (framed ? this.#handleStream(bytes, length) : this.#handleFrame(bytes, length)),
     );
-    this.source = new BlockSource(
+    this.source = new MessageSource(
       () => this.network,
       adapterPacketSizes[speed],
       burstBytes,
@@ -307,7 +308,7 @@ export class AsixFirmware implements Firmware, AdapterChip {
   /** The AX88172: a message is a frame. */
   #handleFrame(bytes: Uint8Array, length: number): boolean {
     if (length < minFrameBytes || length > frameCapacityBytes) return false;
-    this.sink.sendFrame(bytes, 0, length);
+    this.sink.sendUp(bytes, 0, length);
     return true;
   }
 
@@ -325,7 +326,7 @@ export class AsixFirmware implements Firmware, AdapterChip {
         frameLength <= frameCapacityBytes &&
         frameLength <= length - offset;
       if (!good) return false;
-      this.sink.sendFrame(bytes, offset, frameLength);
+      this.sink.sendUp(bytes, offset, frameLength);
       offset += (frameLength + 1) & ~1;
     }
     return true;

@@ -25,8 +25,10 @@ import type { DeviceEndpoint, InSource } from '../device-endpoint.ts';
 import { frameCapacityBytes, type FrameQueue } from '../frame.ts';
 import type { SimSpeed } from '../sim-device.ts';
 import { adapterDescriptors, adapterPacketSizes } from './adapter-descriptors.ts';
-import { type AdapterChip, AdapterNetwork, type AdapterNetworkOptions } from './adapter-network.ts';
-import { BlockSource } from './block-source.ts';
+import { type AdapterChip, AdapterNetwork } from './adapter-network.ts';
+import type { DeviceNetworkOptions } from './device-network.ts';
+import { MessageSink } from './message-sink.ts';
+import { MessageSource } from './message-source.ts';
 import type { DeviceIdentity } from './device-description.ts';
 import { minFrameBytes } from './cdc-network.ts';
 import type { DeviceDescriptors, Firmware, SetupPacket } from './firmware.ts';
@@ -37,7 +39,6 @@ import {
   transportChecksumIsGood,
   writeChecksums,
 } from './frame-offload.ts';
-import { AdapterMessageSink } from './adapter-message-sink.ts';
 import { MiiPhy } from './mii-phy.ts';
 import { passesReceiveFilter } from './receive-filter.ts';
 
@@ -71,8 +72,8 @@ const noData = new Uint8Array(0);
 export class Ax88179Firmware implements Firmware, AdapterChip {
   readonly descriptors: DeviceDescriptors;
   readonly network: AdapterNetwork;
-  readonly sink: AdapterMessageSink;
-  readonly source: BlockSource;
+  readonly sink: MessageSink;
+  readonly source: MessageSource;
   readonly status: InSource;
   readonly phy: MiiPhy;
   readonly #registers = new Uint8Array(registerFileBytes);
@@ -84,7 +85,7 @@ export class Ax88179Firmware implements Firmware, AdapterChip {
   /** Offsets and entries of the block that is being built. */
   readonly #entries: number[] = [];
 
-  constructor(speed: SimSpeed, identity: DeviceIdentity, options: AdapterNetworkOptions) {
+  constructor(speed: SimSpeed, identity: DeviceIdentity, options: DeviceNetworkOptions) {
     this.#speed = speed;
     this.#ownAddress = identity.macAddress;
     this.descriptors = adapterDescriptors(speed, identity, deviceVersion);
@@ -94,16 +95,16 @@ export class Ax88179Firmware implements Firmware, AdapterChip {
       pageRegister: ax88179PhyRegisters.pageSelect,
       carrier: () => this.network.carrier,
     });
-    this.sink = new AdapterMessageSink(
+    this.sink = new MessageSink(
       () => this.network,
       longestMessageBytes,
       (bytes, length) => this.#handleMessage(bytes, length),
     );
-    this.source = new BlockSource(
+    this.source = new MessageSource(
       () => this.network,
       adapterPacketSizes[speed],
       longestMessageBytes,
-      (block, queue, take) => this.#build(block, queue, take),
+      (block, queue, take) => (queue.length === 0 ? 0 : this.#build(block, queue, take)),
     );
     this.status = {
       pendingBytes: () => ax88179StatusLength,
@@ -249,7 +250,7 @@ export class Ax88179Firmware implements Firmware, AdapterChip {
       headers.parse(frame, length);
       writeChecksums(frame, headers, offloaded(offload, headers));
     }
-    this.sink.sendFrame(frame, offset, length);
+    this.sink.sendUp(frame, offset, length);
   }
   /** Of a piece of a segment, while the headers of the whole are still needed. */
   readonly #offloadHeaders = new FrameHeaders();

@@ -10,14 +10,14 @@ import {
   writeEemDataHeader,
 } from '../../wire/eem.ts';
 import type { DeviceEndpoint } from '../device-endpoint.ts';
-import { frameCapacityBytes } from '../frame.ts';
+import { frameCapacityBytes, type FrameQueue } from '../frame.ts';
 import type { SimSpeed } from '../sim-device.ts';
 import { bulkEndpoints, bulkInPacketSize, cdcStrings, stringIndices } from './cdc-descriptors.ts';
 import { describeDevice, type DeviceIdentity, noExtra } from './device-description.ts';
 import { CdcNetwork, type CdcNetworkOptions } from './cdc-network.ts';
 import type { DeviceDescriptors, Firmware } from './firmware.ts';
 import { CdcMessageSink } from './cdc-message-sink.ts';
-import { type BuiltMessage, CdcMessageSource, noMessage } from './cdc-message-source.ts';
+import { MessageSource } from './message-source.ts';
 
 const maxSegmentSize = 1514;
 /** What a host takes in one transfer, since Linux asks for no more (spec 2.2): one frame of the usual size. */
@@ -55,7 +55,7 @@ export class EemFirmware implements Firmware {
   };
   readonly #options: EemOptions;
   readonly #out: CdcMessageSink;
-  readonly #in: CdcMessageSource;
+  readonly #in: MessageSource;
   #framesSent = 0;
   /** Lengths of echoes that have not come back. */
   readonly #echoesOut: number[] = [];
@@ -92,8 +92,8 @@ export class EemFirmware implements Firmware {
     this.#out = new CdcMessageSink(network, sinkBytes, (bytes, length, nowUs) =>
       this.#takeBundle(bytes, length, nowUs),
     );
-    this.#in = new CdcMessageSource(network, bulkInPacketSize(this.descriptors), 65_536, (buffer) =>
-      this.#build(buffer),
+    this.#in = new MessageSource(network, bulkInPacketSize(this.descriptors), 65_536, (buffer, queue, take) =>
+      this.#build(buffer, queue, take),
     );
     this.network = new CdcNetwork(options, this.#out, this.#in, null);
   }
@@ -152,21 +152,19 @@ export class EemFirmware implements Firmware {
     return right;
   }
 
-  #build(buffer: Uint8Array): BuiltMessage {
+  #build(buffer: Uint8Array, queue: FrameQueue, take: () => void): number {
     const answer = this.#answersDue.shift();
     if (answer !== undefined) {
       writeEemCommand(buffer, 0, eemCommands.echoResponse, answer.length);
       buffer.set(answer, eemHeaderLength);
-      return { length: eemHeaderLength + answer.length, frames: 0, frameBytes: 0 };
+      return eemHeaderLength + answer.length;
     }
-    const { hostQueue } = this.network;
     const { bundleBytes = usualBundleBytes, withCrc = false } = this.#options;
-    let frame = hostQueue.peek();
-    if (frame === undefined) return noMessage;
+    let frame = queue.peek();
+    if (frame === undefined) return 0;
     let length = this.#writeEcho(buffer, bundleBytes, frame.length);
     let frames = 0;
-    let frameBytes = 0;
-    for (; frame !== undefined; frame = hostQueue.peek()) {
+    for (; frame !== undefined; frame = queue.peek()) {
       const size = eemHeaderLength + frame.length + eemCrcLength;
       if (frames > 0 && length + size > bundleBytes) break;
       writeEemDataHeader(buffer, length, frame.length, withCrc);
@@ -174,12 +172,10 @@ export class EemFirmware implements Firmware {
       writeEemCrc(buffer, length + eemHeaderLength, frame.length, withCrc);
       length += size;
       frames++;
-      frameBytes += frame.length;
-      hostQueue.shift();
-      this.network.giveFrame(frame);
+      take();
     }
     this.#framesSent += frames;
-    return { length, frames, frameBytes };
+    return length;
   }
 
   /** An echo in front of the frames, if it is time for one and there is room. */

@@ -18,8 +18,8 @@ import {
 } from '../../wire/ntb.ts';
 import { NtbReader } from '../../wire/ntb-reader.ts';
 import { NtbWriter } from '../../wire/ntb-writer.ts';
-import type { DeviceEndpoint, InSource, OutSink } from '../device-endpoint.ts';
-import { frameCapacityBytes } from '../frame.ts';
+import type { DeviceEndpoint, OutSink } from '../device-endpoint.ts';
+import { frameCapacityBytes, type FrameQueue } from '../frame.ts';
 import type { SimSpeed } from '../sim-device.ts';
 import { AtChannel } from './at-channel.ts';
 import { bulkInPacketSize, cdcAddresses, cdcDescriptors } from './cdc-descriptors.ts';
@@ -28,6 +28,7 @@ import { CdcNetwork, type CdcNetworkOptions, minFrameBytes } from './cdc-network
 
 import { CdcNotifier } from './cdc-notifier.ts';
 import type { DeviceDescriptors, Firmware, SetupPacket } from './firmware.ts';
+import { MessageSource } from './message-source.ts';
 import { keepsRules, type NtbRules } from './ntb-rules.ts';
 
 const ncmVersion = 0x0100;
@@ -94,7 +95,8 @@ export class NcmFirmware implements Firmware {
   readonly #parameters: NtbParameters;
   readonly #state: NtbState;
   readonly #out: NcmSink;
-  readonly #in: NcmSource;
+  readonly #packer: NtbPacker;
+  readonly #in: MessageSource;
   readonly #variant: NcmOptions;
   readonly #notifier: CdcNotifier;
   readonly #at: AtChannel | undefined;
@@ -160,11 +162,14 @@ export class NcmFirmware implements Firmware {
       inBytes: sizes.inMaxBytes,
     };
     this.#out = new NcmSink(() => this.network, this.#state, sizes.outMaxBytes, variant);
-    this.#in = new NcmSource(
+    this.#packer = new NtbPacker(this.#state);
+    this.#in = new MessageSource(
       () => this.network,
-      this.#state,
-      sizes.inMaxBytes,
       bulkInPacketSize(this.descriptors),
+      sizes.inMaxBytes,
+      (block, queue, take) => this.#packer.pack(block, queue, take),
+      // One that fills the host's transfer ends by that.
+      (length) => length === this.#state.inBytes,
     );
     this.network = new CdcNetwork(options, this.#out, this.#in, this.#notifier);
   }
@@ -284,6 +289,7 @@ export class NcmFirmware implements Firmware {
   #setOpen(open: boolean, nowUs: number): void {
     this.#out.reset(nowUs);
     this.#in.reset();
+    this.#packer.restartSequence();
     this.network.setOpen(open, nowUs);
   }
 }
@@ -399,44 +405,27 @@ class NcmSink implements OutSink {
 }
 
 /** Packs what waits for the host into NTBs. */
-class NcmSource implements InSource {
-  readonly #network: () => CdcNetwork;
+class NtbPacker {
   readonly #state: NtbState;
-  readonly #packetBytes: number;
-  readonly #block: Uint8Array;
   /** A frame and its CRC. */
   readonly #scratch = new Uint8Array(frameCapacityBytes + crcLength);
-  readonly #writers: Readonly<Record<NtbFormat, NtbWriter>>;
+  readonly #writers: Readonly<Record<NtbFormat, NtbWriter>> = {
+    ntb16: makeWriter('ntb16'),
+    ntb32: makeWriter('ntb32'),
+  };
   #sequence = 0;
-  /** 0: there is no NTB. */
-  #length = 0;
-  #sentBytes = 0;
-  #frames = 0;
-  #frameBytes = 0;
 
-  constructor(network: () => CdcNetwork, state: NtbState, maxBytes: number, packetBytes: number) {
-    this.#network = network;
+  constructor(state: NtbState) {
     this.#state = state;
-    this.#packetBytes = packetBytes;
-    this.#block = new Uint8Array(maxBytes);
-    this.#writers = { ntb16: makeWriter('ntb16'), ntb32: makeWriter('ntb32') };
   }
 
-  pendingBytes(): number {
-    if (this.#length === 0) this.#build();
-    return this.#length === 0 ? -1 : this.#length - this.#sentBytes;
-  }
-
-  #build(): void {
-    const { hostQueue } = this.#network();
-    if (hostQueue.length === 0) return;
+  pack(block: Uint8Array, queue: FrameQueue, take: () => void): number {
+    if (queue.length === 0) return 0;
     const { format, crc, inBytes } = this.#state;
     const writer = this.#writers[format];
     const signature = (crc ? ncmCrcSignatures : ncmSignatures)[format];
-    writer.begin(this.#block, inBytes, this.#sequence);
-    this.#frames = 0;
-    this.#frameBytes = 0;
-    for (let frame = hostQueue.peek(); frame !== undefined; frame = hostQueue.peek()) {
+    writer.begin(block, inBytes, this.#sequence);
+    for (let frame = queue.peek(); frame !== undefined; frame = queue.peek()) {
       let { bytes, length } = frame;
       if (crc) {
         this.#scratch.set(bytes.subarray(0, length));
@@ -445,35 +434,13 @@ class NcmSource implements InSource {
         length += crcLength;
       }
       if (!writer.tryAppend(signature, bytes, 0, length)) break;
-      this.#frames++;
-      this.#frameBytes += frame.length;
-      hostQueue.shift();
-      this.#network().giveFrame(frame);
+      take();
     }
     this.#sequence = (this.#sequence + 1) & 0xffff;
-    this.#length = writer.finish();
-    this.#sentBytes = 0;
+    return writer.finish();
   }
 
-  transmit(to: Uint8Array, offset: number, length: number): void {
-    const from = this.#sentBytes;
-    to.set(this.#block.subarray(from, from + length), offset);
-    this.#sentBytes += length;
-    if (this.#sentBytes < this.#length) return;
-    // An NTB that fills the host's transfer ends by that; a shorter one on a packet boundary needs an empty packet.
-    const needsEmptyPacket =
-      length > 0 && length % this.#packetBytes === 0 && this.#length !== this.#state.inBytes;
-    if (needsEmptyPacket) return;
-    const { counters } = this.#network();
-    counters.messagesToHost++;
-    counters.framesToHost += this.#frames;
-    counters.bytesToHost += this.#frameBytes;
-    this.#length = 0;
-  }
-
-  reset(): void {
-    if (this.#length > 0) this.#network().counters.closedDrops += this.#frames;
-    this.#length = 0;
+  restartSequence(): void {
     this.#sequence = 0;
   }
 }

@@ -20,7 +20,7 @@ import {
   writeRndisPacketHeader,
 } from '../../wire/rndis.ts';
 import type { DeviceEndpoint } from '../device-endpoint.ts';
-import { frameCapacityBytes } from '../frame.ts';
+import { frameCapacityBytes, type FrameQueue } from '../frame.ts';
 import type { SimSpeed } from '../sim-device.ts';
 import {
   associatedDevice,
@@ -37,7 +37,7 @@ import { describeDevice, type DeviceIdentity, noExtra } from './device-descripti
 import { CdcNetwork, type CdcNetworkOptions } from './cdc-network.ts';
 import type { DeviceDescriptors, Firmware, SetupPacket } from './firmware.ts';
 import { CdcMessageSink } from './cdc-message-sink.ts';
-import { type BuiltMessage, CdcMessageSource, noMessage } from './cdc-message-source.ts';
+import { MessageSource } from './message-source.ts';
 import { RndisResponses } from './rndis-responses.ts';
 
 /**
@@ -98,7 +98,7 @@ export class RndisFirmware implements Firmware {
   readonly #carrier: () => boolean;
   readonly #responses = new RndisResponses();
   readonly #out: CdcMessageSink;
-  readonly #in: CdcMessageSource;
+  readonly #in: MessageSource;
   #initialized = false;
   /** The longest transfer that the host takes. */
   #hostBytes = maxTransferBytes;
@@ -129,8 +129,8 @@ export class RndisFirmware implements Firmware {
         this.#out.sendUp(from, offset, count);
       return readRndisPackets(bytes, length, sendUp) === 'ok';
     });
-    this.#in = new CdcMessageSource(network, bulkInPacketSize(this.descriptors), 65_536, (buffer) =>
-      this.#build(buffer),
+    this.#in = new MessageSource(network, bulkInPacketSize(this.descriptors), 65_536, (buffer, queue, take) =>
+      this.#build(buffer, queue, take),
     );
     this.network = new CdcNetwork(options, this.#out, this.#in, this.#responses);
   }
@@ -328,15 +328,13 @@ export class RndisFirmware implements Firmware {
     this.network.setOpen(open, nowUs);
   }
 
-  #build(buffer: Uint8Array): BuiltMessage {
-    const { hostQueue } = this.network;
+  #build(buffer: Uint8Array, queue: FrameQueue, take: () => void): number {
     const gap = this.#has('long-header') ? longHeaderGap : 0;
     const maxBytes = Math.min(buffer.length, this.#hostBytes);
     const maxFrames = this.#options.packetsPerTransfer ?? 1;
     let length = 0;
     let frames = 0;
-    let frameBytes = 0;
-    for (let frame = hostQueue.peek(); frame !== undefined && frames < maxFrames; frame = hostQueue.peek()) {
+    for (let frame = queue.peek(); frame !== undefined && frames < maxFrames; frame = queue.peek()) {
       const size = rndisPacketHeaderLength + gap + frame.length;
       if (length > 0 && length + size > maxBytes) break;
       writeRndisPacketHeader(buffer, length, frame.length);
@@ -347,11 +345,9 @@ export class RndisFirmware implements Firmware {
       buffer.set(frame.bytes.subarray(0, frame.length), length + rndisPacketHeaderLength + gap);
       length += size;
       frames++;
-      frameBytes += frame.length;
-      hostQueue.shift();
-      this.network.giveFrame(frame);
+      take();
     }
-    return length === 0 ? noMessage : { length, frames, frameBytes };
+    return length;
   }
 }
 
