@@ -11,6 +11,7 @@ import type {
   UsbDevice,
 } from '../usbnet/transport.ts';
 import type { EndpointDescriptor } from '../wire/usb-descriptor.ts';
+import { IdleWait } from './idle-wait.ts';
 import type { LibusbDevice, LibusbError, LibusbModule, LibusbTransfer } from './libusb-module.ts';
 import {
   libusbErrno,
@@ -114,7 +115,7 @@ export class LibusbTransport implements Transport {
   #closing = false;
   #gone = false;
   #goneReported = false;
-  #whenIdle: (() => void) | undefined;
+  readonly #idle = new IdleWait();
 
   constructor(options: LibusbTransportOptions) {
     this.device = options.device;
@@ -250,17 +251,7 @@ export class LibusbTransport implements Transport {
 
   /** Resolves once nothing is out any more, or after `limitMs`; false: too late. */
   async waitUntilIdle(limitMs: number): Promise<boolean> {
-    if (this.#outstanding === 0) return true;
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => {
-        this.#whenIdle = undefined;
-        resolve(false);
-      }, limitMs);
-      this.#whenIdle = () => {
-        clearTimeout(timer);
-        resolve(true);
-      };
-    });
+    return this.#outstanding === 0 || this.#idle.wait(limitMs);
   }
 
   /**
@@ -521,9 +512,7 @@ export class LibusbTransport implements Transport {
 
   #checkIdle(): void {
     if (this.#outstanding > 0) return;
-    const whenIdle = this.#whenIdle;
-    this.#whenIdle = undefined;
-    whenIdle?.();
+    this.#idle.notify();
   }
 
   #handlerFailed(error: unknown): void {

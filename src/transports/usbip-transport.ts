@@ -14,6 +14,7 @@ import type {
 } from '../usbnet/transport.ts';
 import { urbFlags, urbHeaderLength } from '../wire/usbip-urb.ts';
 import type { EndpointDescriptor } from '../wire/usb-descriptor.ts';
+import { IdleWait } from './idle-wait.ts';
 import { type ClientUrb, UrbClient } from './usbip-client.ts';
 import type { UsbipLoss } from './usbip-errors.ts';
 
@@ -122,7 +123,7 @@ export class UsbipTransport implements Transport {
   #closing = false;
   #loss: UsbipLoss | undefined;
   #goneReported = false;
-  #whenIdle: (() => void) | undefined;
+  readonly #idle = new IdleWait();
 
   constructor(options: UsbipTransportOptions) {
     this.#options = options;
@@ -264,17 +265,7 @@ export class UsbipTransport implements Transport {
 
   /** Resolves once nothing is out any more, or after `limitMs`; false: too late. */
   async waitUntilIdle(limitMs: number): Promise<boolean> {
-    if (this.#client.outstanding === 0) return true;
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => {
-        this.#whenIdle = undefined;
-        resolve(false);
-      }, limitMs);
-      this.#whenIdle = () => {
-        clearTimeout(timer);
-        resolve(true);
-      };
-    });
+    return this.#client.outstanding === 0 || this.#idle.wait(limitMs);
   }
 
   /** The last call: what has not come back is reported as `gone`. @returns how many transfers that were */
@@ -420,9 +411,7 @@ export class UsbipTransport implements Transport {
 
   #checkIdle(): void {
     if (this.#client.outstanding > 0) return;
-    const whenIdle = this.#whenIdle;
-    this.#whenIdle = undefined;
-    whenIdle?.();
+    this.#idle.notify();
   }
 }
 

@@ -19,20 +19,6 @@ start() {
   run=$!
   wait_for 60 has_samples "$name" 40
 }
-has_samples() {
-  [ "$(grep -c '"type":"sample"' "$scenario_folder/$1.jsonl")" -ge "$2" ]
-}
-
-# end NAME SECONDS: waits for the run's end and leaves its exit code as the fact NAME.
-end() {
-  local code=0
-  wait_for "$2" is_over || cat "$scenario_folder/$1.err"
-  wait "$run" || code=$?
-  fact "$1" "$code"
-}
-is_over() {
-  ! kill -0 "$run" 2> /dev/null
-}
 
 recorded() {
   fact integrity "$(sqlite3 "$1" 'PRAGMA integrity_check')"

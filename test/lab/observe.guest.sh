@@ -30,20 +30,6 @@ start() {
   run=$!
   wait_for 60 has_samples "$name" 20
 }
-has_samples() {
-  [ "$(grep -c '"type":"sample"' "$scenario_folder/$1.jsonl")" -ge "$2" ]
-}
-
-# end NAME SECONDS: waits for its end and leaves its exit code as the fact NAME.
-end() {
-  local code=0
-  wait_for "$2" is_over || cat "$scenario_folder/$1.err"
-  wait "$run" || code=$?
-  fact "$1" "$code"
-}
-is_over() {
-  ! kill -0 "$run" 2> /dev/null
-}
 
 # flood SECONDS: UDP through the netdev, as fast as it goes, into a host that takes it.
 flood() {

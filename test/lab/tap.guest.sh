@@ -16,16 +16,13 @@ start() {
   run=$!
   wait_for 120 grep -q "$far_host answers" "$memory/$name.jsonl"
 }
-end() {
+interrupt() {
   local code=0
   kill -INT "$run" || true
   wait_for 20 is_over
   wait "$run" || code=$?
   cp "$memory"/run.* "$scenario_folder"
   fact "$1" "$code"
-}
-is_over() {
-  ! kill -0 "$run" 2> /dev/null
 }
 
 statistic() {
@@ -83,7 +80,7 @@ host_uses_it() {
   ip link set "$tap" down
   in_peer perl "$lab_peers/udp-flood.pl" 10.9.0.2 9 1 > /dev/null
   sleep 3
-  end run
+  interrupt run
   fact tapAfter "$([ -e /sys/class/net/$tap ] && echo there || echo gone)"
   fact driverAfter "$(driver_of "$(netdev_of "$usb")")"
 }
@@ -114,7 +111,7 @@ without_rights() {
   # Its address too is for root to set; the run says so.
   ip address replace 10.9.0.2/24 dev qs1
   ping -c 5 -i 0.3 -I qs1 "$far_host" > "$scenario_folder/ping.txt"
-  end run
+  interrupt run
   fact told "$(grep -o 'sudo ip address replace [^"\\]*' "$scenario_folder/run.jsonl" | tail -1)"
   fact tapAfter "$([ -e /sys/class/net/qs1 ] && echo there || echo gone)"
   ip tuntap del dev qs1 mode tap

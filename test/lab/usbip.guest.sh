@@ -159,27 +159,11 @@ start() {
   run=$!
   wait_for 60 has_samples "$name" 30
 }
-has_samples() {
-  [ "$(grep -c '"type":"sample"' "$scenario_folder/$1.jsonl")" -ge "$2" ]
-}
 has_more_samples() {
   has_samples "$1" $(($2 + 30))
 }
-samples_of() {
-  grep -c '"type":"sample"' "$scenario_folder/$1.jsonl"
-}
 has_event() {
   grep -q "\"kind\":\"$2\"" "$scenario_folder/$1.jsonl"
-}
-# end NAME SECONDS: waits for its end; its exit code is the fact NAME.
-end() {
-  local code=0
-  wait_for "$2" is_over || cat "$scenario_folder/$1.err"
-  wait "$run" || code=$?
-  fact "$1" "$code"
-}
-is_over() {
-  ! kill -0 "$run" 2> /dev/null
 }
 
 static=(--address 10.9.0.2/24 --target 10.9.0.1)

@@ -289,3 +289,22 @@ udp_counters() {
 ping_from() {
   busybox ping -c "${3:-3}" -W 2 -I "$1" "$2"
 }
+
+# ---- programs that run behind; $run is the process, $scenario_folder/NAME.jsonl and NAME.err are what it prints ----
+
+samples_of() {
+  grep -c '"type":"sample"' "$scenario_folder/$1.jsonl"
+}
+has_samples() {
+  [ "$(samples_of "$1")" -ge "$2" ]
+}
+is_over() {
+  ! kill -0 "$run" 2> /dev/null
+}
+# end NAME SECONDS: waits for its end and leaves its exit code as the fact NAME.
+end() {
+  local code=0
+  wait_for "$2" is_over || cat "$scenario_folder/$1.err"
+  wait "$run" || code=$?
+  fact "$1" "$code"
+}
