@@ -103,6 +103,7 @@ export function countedOf({ phase, startUs, endUs }: SegmentRun): Stretch {
 
 export function segmentOf(run: SegmentRun, collector: PhaseCollector): ExperimentSegment {
   const counted = countedOf(run);
+  const rates = collector.packetRates(counted);
   const { name, kind, bql, arm, pair, direction, by } = run.phase;
   return {
     name,
@@ -113,8 +114,8 @@ export function segmentOf(run: SegmentRun, collector: PhaseCollector): Experimen
     direction,
     load: by,
     ...counted,
-    loadReachedLimit: reachedLimit(run, collector, counted),
-    ...payloadRates(by, collector.packetRates(counted)),
+    loadReachedLimit: reachedLimit(run, rates.rxBitsPerSecond ?? 0, () => collector.wasBusy(counted)),
+    ...payloadRates(by, rates),
     counts: run.counts,
     notes: run.notes,
     moreProbes: collector.moreProbes(counted),
@@ -148,16 +149,15 @@ function payloadRates(
  * Upwards our own queue tells. Downwards the queue is at the other end: there a load that has no rate of its own is taken
  * to find the limit, and one that has reached it if less came than was asked for.
  */
-function reachedLimit(run: SegmentRun, collector: PhaseCollector, counted: Stretch): boolean {
+function reachedLimit(run: SegmentRun, received: number, wasBusy: () => boolean): boolean {
   const { direction, settings } = run.phase;
   switch (direction) {
     case 'idle':
       return false;
     case 'up':
     case 'both':
-      return collector.wasBusy(counted);
+      return wasBusy();
     case 'down': {
-      const received = collector.statistics(counted).receivedBitsPerSecond ?? 0;
       const asked = settings.load?.downRateBitsPerSecond ?? 0;
       return received > 0 && (asked === 0 || received < 0.98 * asked);
     }

@@ -1,5 +1,6 @@
 import { percentileOfSorted } from '../base/percentile.ts';
 import { probeIndex, sampleIndex } from '../contract/telemetry.ts';
+import { TimedRows } from './timed-rows.ts';
 
 /** The spread of a quantity; null where nothing was measured. */
 export interface Spread {
@@ -61,27 +62,28 @@ function spread(values: readonly number[]): Spread {
 
 /** Collects telemetry rows and reduces those of a stretch of time to statistics. */
 export class PhaseCollector {
-  readonly #samples: Float64Array[] = [];
-  readonly #probes: Float64Array[] = [];
+  readonly #samples = new TimedRows();
+  /** By when they were due. */
+  readonly #probes = new TimedRows();
   /** Of further pings, by their place. */
-  readonly #moreProbes: Float64Array[][] = [];
+  readonly #moreProbes: TimedRows[] = [];
 
   addSample(row: Float64Array): void {
-    this.#samples.push(row.slice());
+    this.#samples.add(row);
   }
 
   addProbe(row: Float64Array): void {
-    this.#probes.push(row.slice());
+    this.#probes.add(row);
   }
 
   addMoreProbe(index: number, row: Float64Array): void {
-    (this.#moreProbes[index] ??= []).push(row.slice());
+    (this.#moreProbes[index] ??= new TimedRows()).add(row);
   }
 
   /** What the further pings measured in the stretches, in their order. */
   moreProbes(...stretches: readonly Stretch[]): readonly MoreProbeStatistics[] {
     return this.#moreProbes.map((all) => {
-      const probes = stretches.flatMap((stretch) => dueIn(all, stretch));
+      const probes = stretches.flatMap(({ fromUs, toUs }) => all.from(fromUs, toUs));
       const rtts = column(probes, probeIndex.rttUs);
       return {
         probes: probes.length,
@@ -117,11 +119,7 @@ export class PhaseCollector {
   /** The round trips of the probes that were due in the stretches and answered, in the order of being due. */
   roundTripsUs(...stretches: readonly Stretch[]): Float64Array {
     const probes = stretches.flatMap((stretch) => this.#probesOf(stretch));
-    const timeOf = (row: Float64Array): number => row[probeIndex.timeUs] ?? 0;
-    const rtts = column(
-      probes.toSorted((a, b) => timeOf(a) - timeOf(b)),
-      probeIndex.rttUs,
-    );
+    const rtts = column(probes, probeIndex.rttUs);
     return Float64Array.from(rtts.filter((rtt) => !Number.isNaN(rtt)));
   }
 
@@ -163,28 +161,12 @@ export class PhaseCollector {
   }
 
   #samplesOf({ fromUs, toUs }: Stretch): readonly Float64Array[] {
-    return this.#samples.filter((row) => {
-      const timeUs = row[sampleIndex.timeUs] ?? 0;
-      return timeUs > fromUs && timeUs <= toUs;
-    });
+    return this.#samples.after(fromUs, toUs);
   }
 
-  #probesOf(stretch: Stretch): readonly Float64Array[] {
-    return dueIn(this.#probes, stretch);
+  #probesOf({ fromUs, toUs }: Stretch): readonly Float64Array[] {
+    return this.#probes.from(fromUs, toUs);
   }
-
-  clear(): void {
-    this.#samples.length = 0;
-    this.#probes.length = 0;
-    this.#moreProbes.length = 0;
-  }
-}
-
-function dueIn(probes: readonly Float64Array[], { fromUs, toUs }: Stretch): readonly Float64Array[] {
-  return probes.filter((row) => {
-    const dueUs = row[probeIndex.timeUs] ?? 0;
-    return dueUs >= fromUs && dueUs < toUs;
-  });
 }
 
 function column(rows: readonly Float64Array[], index: number): readonly number[] {
