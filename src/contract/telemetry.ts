@@ -91,6 +91,18 @@ export type ProbeColumn = (typeof probeColumns)[number];
 export const telemetryTables = { samples: sampleColumns, probes: probeColumns } as const;
 export type TelemetryTable = keyof typeof telemetryTables;
 
+/** Hands over the rows of a batch one after another; each is a view that lasts as long as the batch. */
+export function forEachRow(
+  table: TelemetryTable,
+  values: Float64Array,
+  handle: (row: Float64Array) => void,
+): void {
+  const columns = telemetryTables[table].length;
+  for (let start = 0; start < values.length; start += columns) {
+    handle(values.subarray(start, start + columns));
+  }
+}
+
 /** Position of each column in a row. */
 export const sampleIndex: Readonly<Record<SampleColumn, number>> = indexOf(sampleColumns);
 export const probeIndex: Readonly<Record<ProbeColumn, number>> = indexOf(probeColumns);

@@ -3,7 +3,7 @@ import type { Dispose } from '../base/emitter.ts';
 import { Emitter, type Event } from '../base/emitter.ts';
 import { AppError } from '../base/errors.ts';
 import type { ExperimentStatus } from '../contract/experiment.ts';
-import { probeColumns, sampleColumns } from '../contract/telemetry.ts';
+import { forEachRow } from '../contract/telemetry.ts';
 import { type ExperimentPhase, planDurationUs, planExperiment, planNotes } from '../probes/experiment.ts';
 import type { Scenario } from '../probes/scenario.ts';
 import { cappedWords, DataMeter } from './data-meter.ts';
@@ -145,7 +145,7 @@ export class ExperimentRunner {
         this.#change('running');
         if (!this.#hasStopped()) await this.#carryOut();
         this.#change('ending');
-        await programs?.close();
+        programs?.close();
         // A segment that was cut short does not count, and nobody waits for its probes.
         if (!this.#hasStopped()) await this.#lastProbes();
       }
@@ -156,7 +156,7 @@ export class ExperimentRunner {
     } finally {
       clearInterval(timer);
       for (const dispose of this.#disposers) dispose();
-      await programs?.close();
+      programs?.close();
     }
   }
 
@@ -169,17 +169,12 @@ export class ExperimentRunner {
 
   #listen(): void {
     const { session } = this.#options;
-    const eachRow = (columns: number, values: Float64Array, handle: (row: Float64Array) => void): void => {
-      for (let start = 0; start < values.length; start += columns) {
-        handle(values.subarray(start, start + columns));
-      }
-    };
     this.#disposers.push(
       session.subscribe('samples', 0, ({ values }) =>
-        eachRow(sampleColumns.length, values, (row) => this.#handleSample(row)),
+        forEachRow('samples', values, (row) => this.#handleSample(row)),
       ),
       session.subscribe('probes', 0, ({ values }) =>
-        eachRow(probeColumns.length, values, (row) => this.#collector.addProbe(row)),
+        forEachRow('probes', values, (row) => this.#collector.addProbe(row)),
       ),
       session.onMoreProbe(({ index, row }) => this.#collector.addMoreProbe(index, row)),
       session.onChange(() => {

@@ -206,7 +206,7 @@ export class SegmentPrograms {
   }
 
   /** Ends all that still runs. */
-  async close(): Promise<void> {
+  close(): void {
     this.#stopAll();
   }
 }

@@ -2,17 +2,14 @@ import { formatBitRate, formatBytes, formatDuration } from '../../base/units.ts'
 import type { ExperimentVerdict } from '../../contract/experiment.ts';
 import type { Session } from '../../contract/session.ts';
 import {
+  forEachRow,
   probeColumns,
   probeIndex,
   sampleColumns,
   sampleIndex,
-  type TelemetryTable,
-  telemetryTables,
 } from '../../contract/telemetry.ts';
-import type { DeviceSession, SessionPhase } from '../../engine/device-session.ts';
-import { type ExperimentOutcome, outcomeOf } from '../../engine/experiment-outcome.ts';
-import { segmentRun } from '../../engine/experiment-segments.ts';
-import { PhaseCollector } from '../../engine/phase-statistics.ts';
+import type { DeviceSession } from '../../engine/device-session.ts';
+import type { ExperimentOutcome } from '../../engine/experiment-outcome.ts';
 import { outcomeTable, verdictLines } from './experiment-words.ts';
 import type { Output } from './output.ts';
 
@@ -23,7 +20,6 @@ export class Follower {
   readonly #session: DeviceSession;
   readonly #output: Output;
   readonly #json: boolean;
-  readonly #collector = new PhaseCollector();
   #progressUs = 0;
   #lastRttUs = Number.NaN;
 
@@ -35,18 +31,11 @@ export class Follower {
     for (const event of session.events) this.#handleEvent(event.kind, event.text, event.timeUs);
     session.onEvent((event) => this.#handleEvent(event.kind, event.text, event.timeUs));
     session.subscribe('samples', 0, ({ values }) =>
-      this.#eachRow('samples', values, (row) => this.#handleSample(row)),
+      forEachRow('samples', values, (row) => this.#handleSample(row)),
     );
     session.subscribe('probes', 0, ({ values }) =>
-      this.#eachRow('probes', values, (row) => this.#handleProbe(row)),
+      forEachRow('probes', values, (row) => this.#handleProbe(row)),
     );
-  }
-
-  #eachRow(table: TelemetryTable, values: Float64Array, handle: (row: Float64Array) => void): void {
-    const columns = telemetryTables[table].length;
-    for (let start = 0; start < values.length; start += columns) {
-      handle(values.subarray(start, start + columns));
-    }
   }
 
   #handleEvent(kind: string, text: string, timeUs: number): void {
@@ -55,7 +44,6 @@ export class Follower {
   }
 
   #handleSample(row: Float64Array): void {
-    this.#collector.addSample(row);
     if (this.#json) {
       this.#output.json({ type: 'sample', ...named(sampleColumns, row) });
       return;
@@ -72,18 +60,8 @@ export class Follower {
   }
 
   #handleProbe(row: Float64Array): void {
-    this.#collector.addProbe(row);
     this.#lastRttUs = row[probeIndex.rttUs] ?? Number.NaN;
     if (this.#json) this.#output.json({ type: 'probe', ...named(probeColumns, row) });
-  }
-
-  /** What was measured in segments that nobody else reduces. */
-  outcomeOf(runs: readonly SessionPhase[]): ExperimentOutcome {
-    return outcomeOf(
-      { pass: [], arms: [], probes: [] },
-      runs.map((run) => segmentRun(run, [])),
-      this.#collector,
-    );
   }
 
   /** The last word: what each segment measured, what it comes to, and what became of the device. */

@@ -6,7 +6,11 @@ import {
   maxLimitBytes,
   type SessionSettings,
 } from '../../contract/settings.ts';
+import { forEachRow } from '../../contract/telemetry.ts';
 import type { DeviceSession, SessionPhase } from '../../engine/device-session.ts';
+import { outcomeOf } from '../../engine/experiment-outcome.ts';
+import { segmentRun } from '../../engine/experiment-segments.ts';
+import { PhaseCollector } from '../../engine/phase-statistics.ts';
 import type { ExperimentPhase } from '../../probes/experiment.ts';
 import type { Command, CommandContext } from './command.ts';
 import { usageError } from './output.ts';
@@ -56,6 +60,7 @@ export const observe: Command<ObserveOptions> = async (context, options) => {
     waitMs: durationOf(options) * 1000,
   });
   const follower = new Follower(session, context.output, options.json);
+  const collector = collect(session);
   const refusal = watchRefusal(session);
   let runs: readonly SessionPhase[] = [];
   const stopOnInterrupt = (): void => void session.stop();
@@ -74,13 +79,27 @@ export const observe: Command<ObserveOptions> = async (context, options) => {
   }
   const isAway = session.snapshot.state === 'lost';
   const ended = await session.stop();
-  follower.finish(ended, { scenario: 'observe', outcome: follower.outcomeOf(runs) });
+  const segments = runs.map((run) => segmentRun(run, []));
+  const outcome = outcomeOf({ pass: [], arms: [], probes: [] }, segments, collector);
+  follower.finish(ended, { scenario: 'observe', outcome });
   if (refusal.problem !== undefined) throw refused(refusal.problem);
   if (session.error !== undefined && session.error.kind !== 'cancelled') throw session.error;
   if (isAway) throw new AppError('device-gone', `${netdev} was gone at the end`, { details: { netdev } });
   if (context.interrupted.aborted) return exitCodes.interrupted;
   return recordingExitCode(session);
 };
+
+/** Keeps what is measured from now on. */
+function collect(session: DeviceSession): PhaseCollector {
+  const collector = new PhaseCollector();
+  session.subscribe('samples', 0, ({ values }) =>
+    forEachRow('samples', values, (row) => collector.addSample(row)),
+  );
+  session.subscribe('probes', 0, ({ values }) =>
+    forEachRow('probes', values, (row) => collector.addProbe(row)),
+  );
+  return collector;
+}
 
 /** @throws AppError `usage` */
 function settingsOf(options: ObserveOptions): SessionSettings {
