@@ -26,14 +26,14 @@ export interface FarTapPlace {
  * where both ends are its own.
  */
 export class FarTap {
-  readonly place: FarTapPlace;
+  readonly #place: FarTapPlace;
   readonly #tap: TapDevice;
   readonly #log: Log;
   #farEnd: TapFarEnd | undefined;
   #configured = false;
 
   private constructor(place: FarTapPlace, tap: TapDevice, log: Log) {
-    this.place = place;
+    this.#place = place;
     this.#tap = tap;
     this.#log = log;
   }
@@ -60,7 +60,7 @@ export class FarTap {
 
   /** Gives the interface the far host's address. What fails here the user may have done, and sees by what does not answer. */
   async #configure({ farHost }: RunningSimDevice): Promise<void> {
-    const { name, namespace } = this.place;
+    const { name, namespace } = this.#place;
     const inside = namespace === undefined ? [] : ['-n', namespace];
     const cidr = `${formatIpv4Address(farHost.address)}/${farHost.prefixLength}`;
     const commands = [
