@@ -108,7 +108,7 @@ export const layers: Readonly<Record<LayerName, Layer>> = {
     packages: ['node:*'],
     core: false,
   },
-  // The composition roots: a host may see everything behind the contract.
+  // The composition roots: a host may see everything behind the contract, and `doctor` says what a TAP lacks.
   hosts: {
     folder: 'src/hosts',
     imports: [
@@ -126,6 +126,7 @@ export const layers: Readonly<Record<LayerName, Layer>> = {
       'probes',
       'statistics',
       'observe',
+      'tap',
       'contract',
       'rpc',
       'engine',

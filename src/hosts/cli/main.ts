@@ -8,6 +8,7 @@ import { usbipPort } from '../../wire/usbip.ts';
 import { version } from '../version.ts';
 import type { Command, CommandContext } from './command.ts';
 import { dqlReplay } from './dql-replay.ts';
+import { doctor } from './doctor.ts';
 import { describeFileFailure } from './files.ts';
 import { identify } from './identify.ts';
 import { Interruption } from './interruption.ts';
@@ -222,6 +223,12 @@ function createProgram(context: CommandContext, setExitCode: (exitCode: number) 
     .argument('<file.jsonl>', 'a BQL trace')
     .description('replay a trace of BQL events through our DQL; one JSON line a completion')
     .action((file: string) => act(dqlReplay, { file }));
+
+  program
+    .command('doctor')
+    .description('say what on this machine stops a device from being driven or observed, and what to do')
+    .addOption(json)
+    .action((options: { json: boolean }) => act(doctor, options));
 
   program
     .command('serve')
