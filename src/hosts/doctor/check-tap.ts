@@ -1,5 +1,5 @@
 import { type Check, linuxOnly, ok, warning } from './check.ts';
-import type { Machine, SoughtProgram } from './machine.ts';
+import type { Machine, SoughtProgram, Surroundings } from './machine.ts';
 
 const tapFailsForLack: ReadonlySet<string> = new Set(['ENOENT', 'ENODEV', 'ENXIO']);
 
@@ -10,22 +10,31 @@ const tapForContainer =
 export function checkTap({ linux, surroundings }: Machine): Check {
   if (linux === undefined) return linuxOnly('tap', 'TAP interfaces work');
   const { failureCode, mayMake, ownInterfaces, makeCommands } = linux.tun;
-  if (failureCode !== undefined) {
-    const remedy = surroundings === 'container' ? tapForContainer : undefined;
-    return tapFailsForLack.has(failureCode)
-      ? warning('tap', 'This system has no TAP interfaces: --tap does not work.', {
-          remedy: remedy ?? 'Load the kernel module:\nsudo modprobe tun',
-        })
-      : warning('tap', `/dev/net/tun cannot be opened (${failureCode}): --tap does not work.`, {
-          remedy: remedy ?? 'Let every user open it, as most systems do:\nsudo chmod a+rw /dev/net/tun',
-        });
-  }
+  if (failureCode !== undefined) return notOpened(failureCode, surroundings, makeCommands);
   if (mayMake) return ok('tap', 'TAP interfaces can be made.');
   return ownInterfaces.length > 0
     ? ok('tap', `The TAP interface ${ownInterfaces.join(', ')} belongs to you, for --tap.`)
     : warning('tap', 'There is no right to make a TAP interface, for --tap.', {
         remedy: `Make one that belongs to you:\n${makeCommands}`,
       });
+}
+
+function notOpened(code: string, surroundings: Surroundings, makeCommands: string): Check {
+  const isMissing = tapFailsForLack.has(code);
+  const message = isMissing
+    ? 'This system has no TAP interfaces: --tap does not work.'
+    : `/dev/net/tun cannot be opened (${code}): --tap does not work.`;
+  if (code === 'EACCES') {
+    return warning('tap', message, {
+      remedy: `Let every user open it, as most systems do, and make an interface of your own:\nsudo chmod a+rw /dev/net/tun\n${makeCommands}`,
+    });
+  }
+  if (surroundings === 'container') return warning('tap', message, { remedy: tapForContainer });
+  return warning('tap', message, {
+    remedy: isMissing
+      ? 'Load the kernel module:\nsudo modprobe tun'
+      : 'A policy of this system denies it; what it says is in\nsudo journalctl -k -n 50',
+  });
 }
 
 interface Tool {
