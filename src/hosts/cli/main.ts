@@ -7,6 +7,7 @@ import { createPinoLog, logLevelOf } from '../pino-log.ts';
 import { usbipPort } from '../../wire/usbip.ts';
 import { version } from '../version.ts';
 import type { Command, CommandContext } from './command.ts';
+import { compare } from './compare.ts';
 import { dqlReplay } from './dql-replay.ts';
 import { doctor } from './doctor.ts';
 import { describeFileFailure } from './files.ts';
@@ -217,6 +218,14 @@ function createProgram(context: CommandContext, setExitCode: (exitCode: number) 
     .action((file: string, options: { format: 'html' | 'csv' | 'json'; out: string; showIds: boolean }) =>
       act(report, { file, ...options }),
     );
+
+  program
+    .command('compare')
+    .argument('<a.qscope>', 'a recording')
+    .argument('<b.qscope>', 'another one, of another day, firmware or device')
+    .description('hold two recordings side by side')
+    .addOption(json)
+    .action((a: string, b: string, options: { json: boolean }) => act(compare, { a, b, ...options }));
 
   program
     .command('dql-replay')
