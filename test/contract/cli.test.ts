@@ -88,8 +88,9 @@ describe('doctor', () => {
     expect(exitCode).toBe(document.exitCode);
     const find = (id: string): unknown => document.checks.find((check) => check.id === id);
     // What runs the tests has them.
-    for (const id of ['node-version', 'recordings-folder', 'usb-library'])
+    for (const id of ['node-version', 'recordings-folder', 'usb-library']) {
       expect(find(id)).toMatchObject({ state: 'ok' });
+    }
   });
 
   test('no place for recordings: exit code 2, and words that fit a terminal', async () => {
@@ -188,6 +189,12 @@ describe('dql-replay', () => {
       'bad.jsonl',
       '{"hold_time":1,"limit_max":9}\n{"completed":5,"now":1}\n',
       /line 2/,
+    ],
+    [
+      'a file without a line’s end',
+      'endless.jsonl',
+      '\0'.repeat(1_100_000),
+      /line 1 is longer than 1,000,000 characters/,
     ],
   ])('%s: exit code 2, and words', async (_name, file, text, words) => {
     const path = inFolder(file);
@@ -655,6 +662,15 @@ describe('run, sessions and report', () => {
     expect(exitCode).toBe(0);
     const recordings = JSON.parse(stdout) as { fileName: string; state: string }[];
     expect(recordings.find(({ fileName }) => fileName === 'run.qscope')).toMatchObject({ state: 'closed' });
+  });
+
+  test('sessions says why a file is damaged', async () => {
+    const damaged = mkdtempSync(join(folder, 'damaged-'));
+    writeFileSync(join(damaged, 'broken.qscope'), 'not a database, but long enough'.repeat(100));
+    const { exitCode, stdout, stderr } = await runCli(['sessions'], { QUEUESCOPE_RECORDINGS: damaged });
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/broken\.qscope +damaged/);
+    expect(stderr).toMatch(/^broken\.qscope could not be opened: it is damaged, or not a recording$/m);
   });
 });
 

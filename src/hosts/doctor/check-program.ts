@@ -26,6 +26,7 @@ const folderFailures: Readonly<Record<string, string>> = {
   EPERM: 'there is no permission',
   EROFS: 'the disk is write-protected',
   ENOTDIR: 'a part of the path is a file',
+  ENOENT: 'there is no such disk',
 };
 
 /** Whether what is measured can be kept. */

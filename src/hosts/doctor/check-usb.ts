@@ -197,7 +197,7 @@ export function checkMemory(machine: Machine): Check {
 export function checkModemManager(machine: Machine): Check {
   if (machine.linux === undefined) return linuxOnly('modem-manager', 'ModemManager runs');
   if (!machine.linux.running.has('ModemManager')) return ok('modem-manager', 'ModemManager does not run.');
-  const modems = drivenHere(machine).filter((device) => device.function !== 'ethernet');
+  const modems = drivenHere(machine).filter((device) => device.function === 'wwan');
   if (modems.length === 0) return ok('modem-manager', 'ModemManager runs, and no modem is plugged in.');
   const names = modems.map(({ id }) => id).join(', ');
   return warning(
