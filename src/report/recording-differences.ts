@@ -1,6 +1,6 @@
 import { modeWords, speedWords } from './device-words.ts';
 import type { ReportModel } from './report-model.ts';
-import { qdiscWords, settingRows } from './setting-words.ts';
+import { settingRows } from './setting-words.ts';
 
 /** Something that two recordings do not have in common; undefined on the side that does not have it. */
 export interface RecordingDifference {
@@ -136,6 +136,12 @@ export function judgeComparability(a: ReportModel, b: ReportModel): readonly Com
       text: `Settings differ (${settings.join(', ')}): what they change is not told apart from what else changed.`,
     });
   }
+  if ([a, b].some(({ device }) => device.mode === 'observe')) {
+    warnings.push({
+      id: 'load-of-others',
+      text: 'What was observed had the load of other programs, of which nothing is known.',
+    });
+  }
   const hasCommonArm = (['idle', 'off', 'on'] as const).some(
     (arm) => a.arms[arm] !== undefined && b.arms[arm] !== undefined,
   );
@@ -155,12 +161,20 @@ export function judgeComparability(a: ReportModel, b: ReportModel): readonly Com
   return warnings;
 }
 
-/** At the start, with the qdiscs that came later: a switch of BQL or load makes a phase, a new qdisc does not. */
+/** Everything that each was set to in turn: an experiment changes them, and need not begin as it goes on. */
 function settingsOf({ settings, settingsChanges, device }: ReportModel): readonly Row[] {
-  const qdiscs = [...new Set(settingsChanges.map((change) => qdiscWords(change.settings.qdisc)))];
-  return settingRows(settings, device.mode)
+  const values = new Map<string, Set<string>>();
+  for (const each of [settings, ...settingsChanges.map((change) => change.settings)]) {
+    for (const [name, value] of settingRows(each, device.mode)) {
+      values.set(name, (values.get(name) ?? new Set()).add(value));
+    }
+  }
+  const load = values.get('Load');
+  // Without load is an arm of its own.
+  if (load !== undefined && load.size > 1) load.delete('off');
+  return [...values]
     .filter(([name]) => !settledElsewhere.has(name))
-    .map(([name, value]) => [name, name === 'Qdisc' && qdiscs.length > 1 ? qdiscs.join(', then ') : value]);
+    .map(([name, each]) => [name, [...each].toSorted().join('; also ')]);
 }
 
 function factsOf({ facts }: ReportModel, group: (typeof factGroups)[number]): readonly Row[] {

@@ -2,8 +2,7 @@ import { formatBitRate, formatBytes, formatCount, formatDuration } from '../base
 import type { Mode } from '../contract/device.ts';
 import { maxLimitBytes, type QdiscSettings, type SessionSettings } from '../contract/settings.ts';
 
-/** A qdisc with all of its options. */
-export function qdiscWords({ kind, ...options }: QdiscSettings): string {
+function qdiscWords({ kind, ...options }: QdiscSettings): string {
   if (kind !== 'fq_codel') return kind;
   const { targetUs, intervalUs, limitPackets, flows, quantumBytes, ecn } = options;
   return (

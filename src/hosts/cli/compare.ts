@@ -72,11 +72,14 @@ const quantityNames: Readonly<
   droppedPacketsPerMinute: ['Dropped packets a minute', formatThreeDigits],
 };
 
-const armTitles: Readonly<Record<ArmPair['arm'], string>> = {
-  idle: 'IDLE',
-  off: 'UNDER LOAD, BQL OFF',
-  on: 'UNDER LOAD, BQL ON',
-};
+/** Of what is observed it is not known whether there was load. */
+function armTitle(arm: ArmPair['arm'], observed: boolean): string {
+  return arm === 'idle' ? 'IDLE' : `${observed ? 'LOADED OR NOT' : 'UNDER LOAD'}, BQL ${arm.toUpperCase()}`;
+}
+
+function isObserved({ device }: ReportModel): boolean {
+  return device.mode === 'observe';
+}
 
 /** A comparison for people. */
 export function comparisonLines(comparison: RecordingComparison): readonly string[] {
@@ -84,7 +87,7 @@ export function comparisonLines(comparison: RecordingComparison): readonly strin
   return [
     ...recordingLines('A', a),
     ...recordingLines('B', b),
-    ...arms.flatMap((pair) => ['', ...armTable(pair)]),
+    ...arms.flatMap((pair) => ['', ...armTable(pair, [a, b].some(isObserved))]),
     ...verdictLines(a, b),
     ...section(
       'What differs beside the results',
@@ -108,7 +111,7 @@ function recordingLines(side: string, model: ReportModel): readonly string[] {
   );
 }
 
-function armTable({ arm, a, b, difference, ratio }: ArmPair): readonly string[] {
+function armTable({ arm, a, b, difference, ratio }: ArmPair, observed: boolean): readonly string[] {
   const rows = comparedQuantities
     .filter((quantity) => [a, b].some((side) => isKnown(side?.quantities[quantity])))
     .map((quantity) => {
@@ -121,7 +124,7 @@ function armTable({ arm, a, b, difference, ratio }: ArmPair): readonly string[] 
       ? noValue
       : `${formatCount(side.countedUs / 1e6)} s, ${formatCount(side.probes)} pings`;
   return table([
-    [armTitles[arm], 'A', 'B', 'B − A', 'B / A'],
+    [armTitle(arm, observed), 'A', 'B', 'B − A', 'B / A'],
     ['Measured', counted(a), counted(b), '', ''],
     ...rows,
   ])

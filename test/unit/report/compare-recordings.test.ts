@@ -94,23 +94,36 @@ describe('what limits a comparison', () => {
 
   test('another qdisc, also one that came later', () => {
     const qdisc = { ...defaultSessionSettings.qdisc, kind: 'fq_codel' } as const;
-    const change: RecordingEntry = {
-      type: 'settings',
-      timeUs: 30e6,
-      settings: { ...defaultSessionSettings, qdisc },
-    };
-    const comparison = compared({}, { entries: [change] });
+    const settings = { ...defaultSessionSettings, qdisc };
+    const comparison = compared({}, { entries: [{ type: 'settings', timeUs: 30e6, settings }] });
     expect(comparison.differences).toEqual([
       {
         group: 'settings',
         name: 'Qdisc',
         a: 'pfifo_fast',
-        b: expect.stringMatching(/^pfifo_fast, then fq_codel, /),
+        b: expect.stringMatching(/^fq_codel, .*; also pfifo_fast$/),
       },
     ]);
     expect(comparison.warnings).toEqual([
       { id: 'different-settings', text: expect.stringContaining('(Qdisc)') },
     ]);
+  });
+
+  test('the load that there was, though both began idle', () => {
+    const load = { ...defaultSessionSettings.load, rateBitsPerSecond: 5e6 };
+    const slow: RecordingEntry = {
+      type: 'settings',
+      timeUs: 7e6,
+      settings: { ...defaultSessionSettings, load },
+    };
+    expect(compared({}, { entries: [slow] }).differences).toMatchObject([
+      { name: 'Load', a: expect.stringMatching(/^as fast/), b: expect.stringMatching(/^5\.00 Mbit\/s/) },
+    ]);
+  });
+
+  test('the load of others, if both were observed', () => {
+    const observed = { device: { mode: 'observe' } } as const;
+    expect(idsOf(compared(observed, observed))).toEqual(['load-of-others']);
   });
 
   test('a fact that differs is told, and is no warning: it may be what is looked for', () => {

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import {
   type Check,
@@ -51,6 +52,14 @@ describe('the checks together', () => {
     expect(exitCodeOf(checks)).toBe(code);
     expect(worstState(checks)).toBe('problem');
   });
+});
+
+test('docs/doctor.md has a row for every check, and for no other', () => {
+  const text = readFileSync(new URL('../../../../docs/doctor.md', import.meta.url), 'utf8');
+  const table = text.slice(text.indexOf('| check'), text.indexOf('With `--json`'));
+  const rows = [...table.matchAll(/^\| (`[^|]+`) /gm)].flatMap(([, names = '']) => names.split(','));
+  const listed = rows.map((name) => name.replaceAll(/[`\s]/g, ''));
+  expect(listed.toSorted()).toEqual(Object.keys(checkGroups).toSorted());
 });
 
 describe('one check after the other', () => {
