@@ -83,7 +83,7 @@ function checkDevice(device: Device, machine: Machine): readonly Check[] {
     .filter(({ id }) => !remarks.has(id))
     // Who it is, and what to do about it, is told of the node's holders.
     .filter(({ id }) => id !== 'in-use' || (node?.holders ?? []).length === 0)
-    .map((fault) => ofProblem(device, fault));
+    .map((fault) => ofProblem(device, fault, machine.surroundings));
   const isDenied = found.some(({ state }) => state === 'problem');
   if (!isDenied && node?.failureCode !== undefined) {
     found.unshift(notOpened(device, node, node.failureCode, machine.surroundings));
@@ -99,12 +99,18 @@ function nameOf({ id, name, vendorId, productId }: Device): string {
   return `${id} ${name}${ids}`;
 }
 
-function ofProblem(device: Device, { id, severity, message, remedy }: Problem): Check {
-  const text = `${nameOf(device)}: ${message}`;
-  const about = { subject: device.id, remedy: id === 'in-use' ? holderHint : remedy };
-  return severity === 'error'
+function ofProblem(device: Device, fault: Problem, surroundings: Surroundings): Check {
+  const text = `${nameOf(device)}: ${fault.message}`;
+  const about = { subject: device.id, remedy: remedyOf(fault, surroundings) };
+  return fault.severity === 'error'
     ? problem('usb-device', 'access-denied', text, about)
     : warning('usb-device', text, about);
+}
+
+/** That of the list, and more where more is known here. */
+function remedyOf({ id, remedy }: Problem, surroundings: Surroundings): string | undefined {
+  if (id === 'in-use') return holderHint;
+  return id === 'no-node' && surroundings === 'container' ? nodesForContainer : remedy;
 }
 
 const holderHint = 'Which program it is, root can see:\nsudo -E env "PATH=$PATH" npx queuescope doctor';

@@ -141,6 +141,17 @@ describe('one check after the other', () => {
       /ATTR\{idVendor\}=="12d1", ATTR\{idProduct\}=="1506", MODE="0660", TAG\+="uaccess"\nthen run\nudevadm/,
     ],
     [
+      'no node in a container',
+      linuxMachine({
+        surroundings: 'container',
+        devices: [modem([{ id: 'no-node', severity: 'error', message: 'There is no device node.' }])],
+      }),
+      'usb-device',
+      'problem',
+      /There is no device node/,
+      /docker run -v/,
+    ],
+    [
       'a control group that denies what the mode allows',
       linuxMachine(
         { surroundings: 'container' },
