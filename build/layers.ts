@@ -112,7 +112,7 @@ export const layers: Readonly<Record<LayerName, Layer>> = {
     packages: ['node:*'],
     core: false,
   },
-  // The composition roots: a host may see everything behind the contract.
+  // The composition roots: a host may see everything behind the contract, and `doctor` says what a TAP lacks.
   hosts: {
     folder: 'src/hosts',
     imports: [
@@ -131,6 +131,7 @@ export const layers: Readonly<Record<LayerName, Layer>> = {
       'probes',
       'statistics',
       'observe',
+      'tap',
       'contract',
       'rpc',
       'engine',
