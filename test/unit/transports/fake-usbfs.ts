@@ -1,4 +1,9 @@
-import { errorNumbers, pollEvents, pollFileBytes, type SystemCalls } from '../../../src/linux/system-calls.ts';
+import {
+  errorNumbers,
+  pollEvents,
+  pollFileBytes,
+  type SystemCalls,
+} from '../../../src/linux/system-calls.ts';
 import { urbBytes, urbFields, usbfsRequests } from '../../../src/transports/usbfs-abi.ts';
 
 /**
@@ -75,9 +80,9 @@ export class FakeUsbfs implements SystemCalls {
   /** Error number by what is asked ("reset"). */
   readonly failures = new Map<string, number>();
   openError = 0;
+  eventError = 0;
   /** Drivers that take their interfaces at a reset. */
   readonly driversAtReset = new Map<number, string>();
-  /** URBs that end only when the device says so: a kill waits for ever in truth, here they just stay. */
   urbsMade = 0;
   polls = 0;
   /** What no program may do. */
@@ -201,7 +206,7 @@ export class FakeUsbfs implements SystemCalls {
   }
 
   eventFile(): number {
-    return this.#add('event');
+    return this.eventError !== 0 ? -this.eventError : this.#add('event');
   }
 
   read(fd: number, _buffer: Uint8Array, length: number): number {
@@ -292,7 +297,12 @@ export class FakeUsbfs implements SystemCalls {
 
   // ---- ioctl ----
 
-  ioctlBehind(fd: number, request: number, argument: Uint8Array | undefined, done: (result: number) => void): void {
+  ioctlBehind(
+    fd: number,
+    request: number,
+    argument: Uint8Array | undefined,
+    done: (result: number) => void,
+  ): void {
     this.#use(fd, 1);
     this.#jobs.push(() => {
       const result = this.ioctl(fd, request, argument);
@@ -481,4 +491,10 @@ export class FakeUsbfs implements SystemCalls {
 }
 
 /** Error numbers that URBs of this fake end with. */
-export const urbErrors = { stall: broken, protocol: 71, overflow: 75, shutdown: 108, killed: stoppedByKernel };
+export const urbErrors = {
+  stall: broken,
+  protocol: 71,
+  overflow: 75,
+  shutdown: 108,
+  killed: stoppedByKernel,
+};
