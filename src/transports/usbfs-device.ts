@@ -65,6 +65,7 @@ export class UsbfsDevice implements LibusbHandle {
   readonly #claimed = new Set<number>();
   #node: OpenNode | undefined;
   #callsBehind = 0;
+  #resetting = false;
   /** To be closed once no call is out any more. */
   #closeWanted = false;
 
@@ -167,13 +168,14 @@ export class UsbfsDevice implements LibusbHandle {
 
   /**
    * The port's reset. The kernel would give interfaces of a program to its own drivers meanwhile: they are released before,
-   * and claimed again after (as libusb does), also if it failed. Fails with `notFound` if the device is another one now,
-   * or does not have them any more.
+   * and claimed again after (as libusb does), also if it failed. Nothing is taken meanwhile: the kernel would claim for us
+   * what a transfer needs. Fails with `notFound` if the device is another one now, or does not have them any more.
    */
   reset(callback: LibusbCallback): void {
     const interfaces = [...this.#claimed];
     this.#releaseAll(interfaces, () => {
       this.#callBehind('reset it', usbfsRequests.reset, undefined, (error) => {
+        this.#resetting = false;
         if (error?.errno === libusbErrors.noDevice) {
           callback(usbfsError('find it after the reset', libusbErrors.notFound));
           return;
@@ -186,6 +188,7 @@ export class UsbfsDevice implements LibusbHandle {
         } else callback();
       });
     });
+    this.#resetting = true;
   }
 
   /** Releasing may wait for the device, if there is an altsetting to set back: on another thread, one after another. */
@@ -217,6 +220,7 @@ export class UsbfsDevice implements LibusbHandle {
   /** Hands an URB to the kernel. @throws LibusbError */
   submitUrb(transfer: UsbfsTransfer, type: number, address: number, length: number): void {
     const { fd, urbs, out } = this.#open();
+    if (this.#resetting) throw usbfsError('submit while it is reset', libusbErrors.busy);
     const urb = urbs.take();
     if (urb === undefined) throw usbfsError('submit', libusbErrors.noMemory);
     urbs.fill(urb, type, transfer.endpointAddress, address, length);
