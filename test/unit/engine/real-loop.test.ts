@@ -42,6 +42,27 @@ test('a turn that takes long gives way to what else has happened, and goes on af
   loop.close();
 });
 
+test('a part that asks for a turn while it is polled gets none for nothing', async () => {
+  const loop = new RealLoop({ nowUs: () => 0 }, fail);
+  let looks = 0;
+  let isDue = true;
+  loop.add({
+    poll: () => {
+      isDue = false;
+      loop.kick();
+    },
+    pollAtUs: () => {
+      looks++;
+      return isDue ? 0 : neverUs;
+    },
+  });
+  await nextTurn();
+  const before = looks;
+  await nextTurn();
+  expect([isDue, looks]).toEqual([false, before]);
+  loop.close();
+});
+
 /** Files on a clock of their own: ready at the times that a test says. A wait takes time, all else none. */
 class HandMadeWait implements OwnWait {
   nowUs = 0;
@@ -155,6 +176,8 @@ test('what is ready at the very end of a long turn is dealt with in the next', a
   wait.readyAtUs.push(0);
   await nextTurn();
   expect([received, polled]).toEqual([2, 1]);
+  // Whoever else waits is not to make that wait.
+  expect(wait.dueAtUs).toBeLessThanOrEqual(wait.nowUs);
   await nextTurn();
   expect([received, polled]).toEqual([2, 2]);
   loop.close();

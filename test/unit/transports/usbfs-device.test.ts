@@ -258,6 +258,9 @@ describe('a transfer', () => {
   test('one more than there are URBs is refused for want of memory, until one has ended', () => {
     const bench = new Bench().opened(1);
     const buffer = Buffer.alloc(4);
+    // Refused ones leave theirs to others.
+    bench.kernel.submitErrors = Array.from({ length: mostUrbs }, () => 5);
+    for (let i = 0; i < mostUrbs; i++) errorOf(() => bench.transfer().submit(buffer));
     for (let i = 0; i < mostUrbs; i++) bench.transfer().submit(buffer);
     const last = bench.transfer();
     expect(errorOf(() => last.submit(buffer))).toBe(libusbErrors.noMemory);
@@ -284,6 +287,17 @@ describe('a transfer', () => {
       [libusbTransferStatus.cancelled, 0],
     ]);
     expect(first.cancel()).toBe(false);
+  });
+
+  test('whose cancel comes too late ended as it did, also with an unplug', () => {
+    const bench = new Bench().opened(1);
+    const transfer = bench.transfer();
+    transfer.submit(Buffer.alloc(16));
+    const [urb] = bench.kernel.pending;
+    if (urb !== undefined) bench.kernel.end(urb, urbErrors.shutdown);
+    expect(transfer.cancel()).toBe(false);
+    bench.kernel.turn();
+    expect(bench.ends).toEqual([[libusbTransferStatus.noDevice, 0]]);
   });
 
   test('whoever asks again from inside each report does not keep others from their turn', () => {
