@@ -1,5 +1,8 @@
 import { closeSync, constants, openSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import type koffi from 'koffi';
+
+type Koffi = typeof koffi;
 
 /** Bytes that a call reads or writes; undefined: none (a null pointer). */
 type Memory = Uint8Array | undefined;
@@ -70,8 +73,8 @@ function isSystemError(error: unknown): error is Error & { readonly errno: numbe
 }
 
 /** koffi, which has no binary for every machine: required here, so that a program that needs none of this goes on without. */
-function loadKoffi(): typeof import('koffi').default {
-  return createRequire(import.meta.url)('koffi') as typeof import('koffi').default;
+function loadKoffi(): Koffi {
+  return createRequire(import.meta.url)('koffi') as Koffi;
 }
 
 /**
@@ -79,8 +82,8 @@ function loadKoffi(): typeof import('koffi').default {
  * @throws if this is no Linux with a C library, or koffi has no binary for it
  */
 export function loadSystemCalls(): SystemCalls {
-  const koffi = loadKoffi();
-  const library = koffi.load(null);
+  const { load, errno } = loadKoffi();
+  const library = load(null);
   const ioctl = library.func('ioctl', 'int', ['int', 'ulong', 'void *']);
   const ioctlNumber = library.func('ioctl', 'int', ['int', 'ulong', 'uintptr_t']);
   const read = library.func('read', 'intptr_t', ['int', 'void *', 'size_t']);
@@ -90,7 +93,7 @@ export function loadSystemCalls(): SystemCalls {
   const eventfd = library.func('eventfd', 'int', ['uint', 'int']);
   // Copies nothing; its result is the first argument, which is how the address comes to be known.
   const memcpy = library.func('memcpy', 'uintptr_t', ['void *', 'const void *', 'size_t']);
-  const orError = (result: number): number => (result < 0 ? -koffi.errno() : result);
+  const orError = (result: number): number => (result < 0 ? -errno() : result);
   // Memory that another thread works on: nothing else may hold it, and what nothing holds is freed.
   const held = new Set<Uint8Array>();
   const ended = (memory: Memory, error: unknown, result: number): number => {

@@ -10,7 +10,7 @@ import { monotonicClock } from '../../src/engine/monotonic-clock.ts';
 import { directUsb } from '../../src/hosts/direct-usb.ts';
 import { LibusbBus } from '../../src/transports/libusb-bus.ts';
 import type { CloseReport, UsbLease } from '../../src/transports/usb-bus.ts';
-import { Transfer } from '../../src/usbnet/transfer.ts';
+import type { Transfer } from '../../src/usbnet/transfer.ts';
 import type { DeviceRequest, RequestResult, TransportHandler } from '../../src/usbnet/transport.ts';
 
 const log = { log: () => {} };
