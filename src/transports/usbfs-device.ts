@@ -292,14 +292,19 @@ export class UsbfsDevice implements LibusbHandle {
     argument: Uint8Array | undefined,
     callback: LibusbCallback,
   ): void {
-    const { fd } = this.#open();
+    const { fd, watch } = this.#open();
     this.#callsBehind++;
+    // Each call locks the device: who takes transfers back meanwhile would wait for the other thread.
+    watch.disarm();
     this.#calls.ioctlBehind(fd, request, argument, (result) => {
       this.#callsBehind--;
       try {
         callback(result < 0 ? usbfsError(doing, libusbErrorOf(-result)) : undefined);
       } finally {
-        if (this.#closeWanted && this.#callsBehind === 0) this.__close();
+        if (this.#callsBehind === 0) {
+          this.#node?.watch.arm();
+          if (this.#closeWanted) this.__close();
+        }
       }
     });
   }

@@ -401,6 +401,25 @@ describe('an unplug', () => {
   });
 });
 
+describe('a call on another thread', () => {
+  test('has the device locked: nothing is taken back before it is done, and all of it then', () => {
+    const bench = new Bench().opened(1);
+    bench.transfer().submit(Buffer.alloc(16));
+    const attendance = bench.files.attend();
+    attendance.waitBriefly(0);
+    let isDone = false;
+    bench.device.__clearHalt(bulkIn, () => (isDone = true));
+    const [urb] = bench.kernel.pending;
+    if (urb !== undefined) bench.kernel.end(urb, 0, 5);
+    expect(attendance.waitBriefly(100)).toBe(false);
+    expect(bench.ends).toEqual([]);
+    bench.kernel.turn();
+    expect(isDone).toBe(true);
+    attendance.waitBriefly(0);
+    expect(bench.ends).toEqual([[0, 5]]);
+  });
+});
+
 describe('a reset', () => {
   test('lets go of the interfaces before, takes them again after, also from drivers that came in between', () => {
     const bench = new Bench().opened(0, 1);
