@@ -60,6 +60,21 @@ export interface FakeUsbfsOptions {
   readonly drivers?: Readonly<Record<number, string>>;
 }
 
+/** Who has which interface; somebody may want to hear of it (sysfs). */
+class InterfaceDrivers extends Map<number, string> {
+  onChange: (interfaceNumber: number, driver: string | undefined) => void = () => {};
+
+  override set(interfaceNumber: number, driver: string): this {
+    super.set(interfaceNumber, driver);
+    this.onChange(interfaceNumber, driver);
+    return this;
+  }
+  override delete(interfaceNumber: number): boolean {
+    this.onChange(interfaceNumber, undefined);
+    return super.delete(interfaceNumber);
+  }
+}
+
 export class FakeUsbfs implements SystemCalls {
   readonly #files = new Map<number, FakeFile>();
   readonly #memory = new Map<ArrayBufferLike, number>();
@@ -69,7 +84,7 @@ export class FakeUsbfs implements SystemCalls {
   readonly #endpoints: ReadonlyMap<number, number>;
 
   /** Who has which interface: a kernel driver, or `usbfs`. */
-  readonly drivers: Map<number, string>;
+  readonly drivers = new InterfaceDrivers();
   readonly interfaces: Set<number>;
   plugged = true;
   nowUs = 0;
@@ -79,10 +94,12 @@ export class FakeUsbfs implements SystemCalls {
   submitErrors: number[] = [];
   /** Error number by what is asked ("reset"). */
   readonly failures = new Map<string, number>();
+  /** Other threads run by themselves, as soon as the event loop turns. */
+  automatic = false;
   openError = 0;
   eventError = 0;
-  /** Drivers that take their interfaces at a reset. */
-  readonly driversAtReset = new Map<number, string>();
+  /** Drivers that the kernel has: they take interfaces when they are asked to attach, and after a reset. */
+  readonly ownDrivers = new Map<number, string>();
   urbsMade = 0;
   polls = 0;
   /** What no program may do. */
@@ -95,7 +112,7 @@ export class FakeUsbfs implements SystemCalls {
         endpoints.map((endpoint) => [endpoint, Number(number)] as const),
       ),
     );
-    this.drivers = new Map(Object.entries(options.drivers ?? {}).map(([key, name]) => [Number(key), name]));
+    for (const [key, name] of Object.entries(options.drivers ?? {})) this.drivers.set(Number(key), name);
   }
 
   // ---- what a test looks at ----
@@ -166,6 +183,10 @@ export class FakeUsbfs implements SystemCalls {
     }
   }
 
+  #turnSoon(): void {
+    if (this.automatic) setImmediate(() => this.turn());
+  }
+
   #endWait(wait: Wait): void {
     this.#waits.splice(this.#waits.indexOf(wait), 1);
     for (const fd of wait.fds) this.#use(fd, -1);
@@ -221,6 +242,7 @@ export class FakeUsbfs implements SystemCalls {
     const file = this.#files.get(fd);
     if (file?.kind !== 'event') return -badFile;
     file.count += buffer[0] ?? 0;
+    this.#turnSoon();
     return length;
   }
 
@@ -309,6 +331,7 @@ export class FakeUsbfs implements SystemCalls {
       this.#use(fd, -1);
       done(result);
     });
+    this.#turnSoon();
   }
 
   ioctl(fd: number, request: number, argument: Uint8Array | undefined): number {
@@ -408,7 +431,7 @@ export class FakeUsbfs implements SystemCalls {
     const failed = this.#asked(`attach ${interfaceNumber}`);
     if (failed !== 0) return failed;
     if (driver !== undefined) return -errorNumbers.busy;
-    const own = this.driversAtReset.get(interfaceNumber);
+    const own = this.ownDrivers.get(interfaceNumber);
     if (own === undefined) return 0;
     this.drivers.set(interfaceNumber, own);
     return 1;
@@ -422,7 +445,7 @@ export class FakeUsbfs implements SystemCalls {
         this.#release(file, each);
       }
     }
-    for (const [number, driver] of this.driversAtReset) this.drivers.set(number, driver);
+    for (const [number, driver] of this.ownDrivers) this.drivers.set(number, driver);
     return 0;
   }
 
@@ -441,6 +464,7 @@ export class FakeUsbfs implements SystemCalls {
     urb.status = -status;
     urb.actualLength = actualLength;
     file.completed.push(urb);
+    this.#turnSoon();
   }
 
   #submit(file: FakeFile, address: number): number {

@@ -141,7 +141,7 @@ describe('interfaces', () => {
   test('with a driver: it is found, detached, claimed over, and attached again', () => {
     const bench = new Bench({ 0: 'cdc_ncm' }).opened();
     const { device, kernel } = bench;
-    kernel.driversAtReset.set(0, 'cdc_ncm');
+    kernel.ownDrivers.set(0, 'cdc_ncm');
     expect(device.__isKernelDriverActive(0)).toBe(true);
     expect(device.__isKernelDriverActive(1)).toBe(false);
     expect(errorOf(() => device.__claimInterface(0))).toBe(libusbErrors.busy);
@@ -423,7 +423,7 @@ describe('a call on another thread', () => {
 describe('a reset', () => {
   test('lets go of the interfaces before, takes them again after, also from drivers that came in between', () => {
     const bench = new Bench().opened(0, 1);
-    bench.kernel.driversAtReset.set(0, 'cdc_ncm');
+    bench.kernel.ownDrivers.set(0, 'cdc_ncm');
     bench.transfer().submit(Buffer.alloc(16));
     expect(bench.called((done) => bench.device.reset(done))).toBeUndefined();
     expect(bench.kernel.log).toEqual([
