@@ -15,10 +15,13 @@ const bulkIn = 0x81;
 let sysfs: FakeSysfs;
 let kernel: FakeUsbfs;
 let bus: LibusbBus;
+let lines: string[];
 
 beforeEach(() => {
-  sysfs = new FakeSysfs();
+  // libusb would be asked what is plugged in.
+  sysfs = new FakeSysfs({ udev: true });
   sysfs.addDevice('1-1', 2, ncmGadgetDescriptors);
+  lines = [];
   kernel = new FakeUsbfs({ interfaces: { 0: [0x85], 1: [bulkIn, 0x02] } });
   kernel.automatic = true;
   for (const number of [0, 1]) sysfs.addInterface('1-1', 1, number);
@@ -30,7 +33,7 @@ beforeEach(() => {
   const missing = (): Promise<never> => Promise.reject(new Error('there is no such package'));
   bus = new LibusbBus({
     clock: { nowUs: () => 0 },
-    log: { log: () => {} },
+    log: { log: (level, message) => lines.push(`${level} ${message}`) },
     platform: 'linux',
     loader: { load: missing, loadAgain: missing },
     files: new LinuxUsbFiles(sysfs.root),
@@ -88,6 +91,21 @@ test('a device is taken from its driver, moves bytes, and is given back', async 
   await settle();
   expect([kernel.openFiles, kernel.openEvents, kernel.waiting]).toEqual([0, 0, 0]);
   expect(kernel.violations).toEqual([]);
+});
+
+test('an unplug with nothing out is seen in sysfs, without a word of libusb', async () => {
+  const lease = await bus.open(id, { interfaces: [0, 1] });
+  const handler = new RecordingHandler();
+  lease.transport.setHandler(handler);
+  // It has to have been there once.
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  kernel.unplug();
+  sysfs.removeDevice('1-1');
+  for (let i = 0; i < 400 && handler.goneAtUs.length === 0; i++) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  expect(handler.goneAtUs).toHaveLength(1);
+  expect(lines.filter((line) => line.startsWith('warn'))).toEqual([]);
 });
 
 describe('what fails', () => {
