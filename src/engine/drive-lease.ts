@@ -24,15 +24,21 @@ export async function driveLease(
   options: DriveLeaseOptions,
 ): Promise<Pick<OpenedDevice, 'loop' | 'createPath' | 'close'>> {
   const { match, fail, log } = options;
-  const loop = new RealLoop(options.clock, fail, options.linux?.files);
-  const lease = await options.open({
-    interfaces: [...new Set([match.controlInterface, match.dataInterface])],
-    configurationValue: match.configurationValue,
-    onHandlerError: (error) => {
-      loop.close();
-      fail(error);
-    },
-  });
+  const loop = new RealLoop(options.clock, fail, options.linux?.files.attend());
+  let lease: UsbLease;
+  try {
+    lease = await options.open({
+      interfaces: [...new Set([match.controlInterface, match.dataInterface])],
+      configurationValue: match.configurationValue,
+      onHandlerError: (error) => {
+        loop.close();
+        fail(error);
+      },
+    });
+  } catch (error) {
+    loop.close();
+    throw error;
+  }
   return drive({
     transport: lease.transport,
     match,

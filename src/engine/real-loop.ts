@@ -14,13 +14,16 @@ const usPerMs = 1000;
 /** The longest that Node's timers can wait, with room. */
 const longestTimerMs = 1_000_000;
 
-/** Waits for what Node's event loop cannot wait for (a `ReadyFiles`), and deals with it. */
+/** Waits for what Node's event loop cannot wait for (an `Attendance` at files), and deals with it. */
 export interface OwnWait {
   readonly lastReadyUs: number;
+  /** When this loop has something to do: others that wait in the same way don't wait beyond it. */
+  dueAtUs: number;
   /** For `limitUs` at most; 0: only looks. */
   waitBriefly(limitUs: number): boolean;
   /** From here on somebody else waits, and deals with it. */
   waitBehind(): void;
+  close(): void;
 }
 
 /**
@@ -63,7 +66,14 @@ export class RealLoop implements SessionLoop {
   /** Something happened: the parts are looked at once this turn of the event loop is over. */
   kick(): void {
     // A turn looks at the parts again before it ends.
-    if (this.#closed || this.#inTurn || this.#immediate !== undefined) return;
+    if (this.#closed || this.#inTurn) return;
+    this.#turnSoon(0);
+  }
+
+  /** @param dueAtUs what there is to be done then, other than to wait */
+  #turnSoon(dueAtUs: number): void {
+    if (this.#wait !== undefined) this.#wait.dueAtUs = dueAtUs;
+    if (this.#immediate !== undefined) return;
     this.#immediate = setImmediate(() => {
       this.#immediate = undefined;
       this.#turn();
@@ -83,7 +93,7 @@ export class RealLoop implements SessionLoop {
 
   close(): void {
     this.#closed = true;
-    this.#wait?.waitBehind();
+    this.#wait?.close();
     if (this.#immediate !== undefined) clearImmediate(this.#immediate);
     if (this.#timer !== undefined) clearTimeout(this.#timer);
     this.#immediate = undefined;
@@ -99,6 +109,7 @@ export class RealLoop implements SessionLoop {
     if (this.#closed) return;
     let nextUs = neverUs;
     this.#inTurn = true;
+    if (this.#wait !== undefined) this.#wait.dueAtUs = neverUs;
     try {
       nextUs = this.#rounds();
     } catch (error) {
@@ -111,7 +122,7 @@ export class RealLoop implements SessionLoop {
     const nowUs = this.#clock.nowUs();
     const attentive = this.#isAttentive(nowUs);
     if (!attentive) this.#wait?.waitBehind();
-    if (attentive || nextUs <= nowUs) this.kick();
+    if (attentive || nextUs <= nowUs) this.#turnSoon(nextUs);
     else this.#schedule(nextUs);
   }
 

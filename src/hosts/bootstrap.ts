@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import type { Log } from '../base/log.ts';
 import type { EngineApi } from '../contract/engine-api.ts';
 import { Engine } from '../engine/engine.ts';
-import { openLinuxFiles, type LinuxFiles } from '../engine/linux-files.ts';
 import { monotonicClock } from '../engine/monotonic-clock.ts';
 import { RemoteSource } from '../engine/remote-source.ts';
 import { NetdevSource } from '../engine/netdev-source.ts';
@@ -19,6 +18,7 @@ import { defaultRecordingsFolder } from '../recording/recordings-folder.ts';
 import { LibusbBus } from '../transports/libusb-bus.ts';
 import { usbPlatform } from '../transports/usb-platform.ts';
 import { FileArchive } from './archive.ts';
+import { directUsb } from './direct-usb.ts';
 import { version } from './version.ts';
 
 export interface BootstrapOptions {
@@ -57,21 +57,6 @@ function netdevSource(log: Log): NetdevSource {
     monotonicClock,
     log,
   );
-}
-
-/**
- * What reaches USB devices without libusb, where that is possible: Linux on a 64-bit little-endian machine. The environment
- * variable `QUEUESCOPE_USB=libusb` turns it off.
- */
-function directUsb(environment: NodeJS.ProcessEnv, log: Log): LinuxFiles | undefined {
-  const isPossible = process.platform === 'linux' && (process.arch === 'x64' || process.arch === 'arm64');
-  if (!isPossible || environment['QUEUESCOPE_USB'] === 'libusb') return undefined;
-  try {
-    return openLinuxFiles();
-  } catch (error) {
-    log.log('info', 'USB devices are driven through libusb', { reason: String(error) });
-    return undefined;
-  }
 }
 
 /** The only place where the parts are put together: every host (window, browser, command line) starts here. */

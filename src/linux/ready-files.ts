@@ -1,4 +1,3 @@
-import { closeSync } from 'node:fs';
 import { pollEvents, pollFileBytes, type SystemCalls } from './system-calls.ts';
 
 /** A wait on another thread looks so often whether it is still wanted: it keeps the process from ending meanwhile. */
@@ -19,6 +18,27 @@ export interface FileWatch {
   /** Waits no longer. */
   disarm(): void;
   /** Ends the watch and closes the file: once no thread waits for it any more, since its number is then another file's. */
+  close(): void;
+}
+
+/**
+ * One who may wait briefly, for all files. As long as anyone does, over and over, no thread waits; of several, none waits
+ * longer than the others can spare.
+ */
+export interface Attendance {
+  /** When it has something to do that is not about files; `Infinity`: it does not know of anything. */
+  dueAtUs: number;
+  /** When something was last ready. */
+  readonly lastReadyUs: number;
+  /**
+   * Waits until something is ready, `limitUs` at most (0: only looks), and deals with it. Until {@link waitBehind} is
+   * called, the caller has to come back here.
+   * @returns whether anything was ready
+   */
+  waitBriefly(limitUs: number): boolean;
+  /** From here on a thread waits, unless somebody else does it. */
+  waitBehind(): void;
+  /** The last call. */
   close(): void;
 }
 
@@ -55,6 +75,37 @@ class WatchedFile implements FileWatch {
   }
 }
 
+class Attendant implements Attendance {
+  dueAtUs = Number.POSITIVE_INFINITY;
+  /** It waits briefly, and will again. */
+  attends = false;
+  readonly #owner: ReadyFiles;
+
+  constructor(owner: ReadyFiles) {
+    this.#owner = owner;
+  }
+
+  get lastReadyUs(): number {
+    return this.#owner.lastReadyUs;
+  }
+
+  waitBriefly(limitUs: number): boolean {
+    this.attends = true;
+    return this.#owner.waitFor(this, limitUs);
+  }
+
+  waitBehind(): void {
+    if (!this.attends) return;
+    this.attends = false;
+    this.#owner.handleLeft();
+  }
+
+  close(): void {
+    this.#owner.removeAttendant(this);
+    this.waitBehind();
+  }
+}
+
 /**
  * Waits for files that Node's own event loop cannot wait for: nodes of USB devices and TAP interfaces.
  *
@@ -73,8 +124,7 @@ export class ReadyFiles {
   readonly #timeout = new Uint32Array(timespecBytes / 4);
   readonly #timeoutBytes = new Uint8Array(this.#timeout.buffer);
   #lastReadyUs = Number.NEGATIVE_INFINITY;
-  /** Somebody waits briefly, over and over, so that no thread need wait. */
-  #attended = false;
+  readonly #attendants = new Set<Attendant>();
   /** Files that a thread waits for at present, the one that wakes it last. */
   #behind: readonly WatchedFile[] | undefined;
   #wakeFile: number | undefined;
@@ -100,27 +150,39 @@ export class ReadyFiles {
     return this.#lastReadyUs;
   }
 
-  /**
-   * Waits until something is ready, `limitUs` at most (0: only looks), and deals with it. Until {@link waitBehind} is
-   * called, the caller has to come back here.
-   * @returns whether anything was ready
-   */
-  waitBriefly(limitUs: number): boolean {
-    this.#attended = true;
-    return this.#wait(limitUs);
+  /** For somebody who waits for files himself while they are busy. To be closed by him. */
+  attend(): Attendance {
+    const attendant = new Attendant(this);
+    this.#attendants.add(attendant);
+    return attendant;
   }
 
-  /** From here on another thread waits. */
-  waitBehind(): void {
-    this.#attended = false;
-    this.#startBehind();
+  // ---- called by the attendants ----
+
+  waitFor(attendant: Attendant, limitUs: number): boolean {
+    let limit = limitUs;
+    if (limitUs > 0 && this.#attendants.size > 1) {
+      const nowUs = this.#nowUs();
+      for (const other of this.#attendants) {
+        if (other !== attendant) limit = Math.min(limit, other.dueAtUs - nowUs);
+      }
+    }
+    return this.#wait(Math.max(0, limit));
+  }
+
+  handleLeft(): void {
+    if (!this.#isAttended()) this.#startBehind();
+  }
+
+  removeAttendant(attendant: Attendant): void {
+    this.#attendants.delete(attendant);
   }
 
   // ---- called by the watches ----
 
   handleArmed(file: WatchedFile): void {
     this.#pollFiles.set(file);
-    if (this.#attended) return;
+    if (this.#isAttended()) return;
     if (this.#behind === undefined) this.#startBehind();
     else this.#wake();
   }
@@ -139,7 +201,7 @@ export class ReadyFiles {
       this.#toClose.push(file);
       this.#wake();
     } else {
-      closeSync(file.fd);
+      this.#calls.close(file.fd);
     }
     if (this.#files.length === 0 && this.#behind === undefined) this.#closeWakeFile();
   }
@@ -178,10 +240,10 @@ export class ReadyFiles {
     if (this.#behind !== undefined) return;
     const files = this.#files.filter(({ armed }) => armed);
     if (files.length === 0) return;
-    this.#wakeFile ??= this.#calls.eventFile();
+    this.#wakeFile ??= this.#openWakeFile();
     const pollFiles = new PollFiles(files.length + 1);
     for (const [index, { fd, events }] of files.entries()) pollFiles.write(index, fd, events);
-    pollFiles.write(files.length, this.#wakeFile, pollEvents.in);
+    pollFiles.write(files.length, this.#wakeFile ?? noFile, pollEvents.in);
     this.#behind = files;
     this.#calls.pollBehind(pollFiles.bytes, files.length + 1, behindMs, () => this.#handleBehind());
   }
@@ -189,19 +251,20 @@ export class ReadyFiles {
   #handleBehind(): void {
     this.#behind = undefined;
     if (this.#wakeFile !== undefined) this.#calls.read(this.#wakeFile, Buffer.alloc(8), 8);
-    for (const file of this.#toClose.splice(0)) closeSync(file.fd);
+    for (const file of this.#toClose.splice(0)) this.#calls.close(file.fd);
     if (this.#files.length === 0) {
       this.#closeWakeFile();
       return;
     }
-    if (this.#attended) return;
+    if (this.#isAttended()) return;
     this.#wait(0);
     if (!this.#isAttended()) this.#startBehind();
   }
 
-  /** Read through a method: what was ready may have begun to wait briefly. */
+  /** Somebody waits briefly, over and over, so that no thread need wait. */
   #isAttended(): boolean {
-    return this.#attended;
+    for (const { attends } of this.#attendants) if (attends) return true;
+    return false;
   }
 
   #wake(): void {
@@ -211,8 +274,14 @@ export class ReadyFiles {
     this.#calls.write(this.#wakeFile, one, one.length);
   }
 
+  /** Undefined if there is none to be had; changes are then seen when the thread looks up by itself. */
+  #openWakeFile(): number | undefined {
+    const file = this.#calls.eventFile();
+    return file < 0 ? undefined : file;
+  }
+
   #closeWakeFile(): void {
-    if (this.#wakeFile !== undefined) closeSync(this.#wakeFile);
+    if (this.#wakeFile !== undefined) this.#calls.close(this.#wakeFile);
     this.#wakeFile = undefined;
   }
 }

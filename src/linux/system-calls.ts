@@ -1,13 +1,21 @@
-import koffi from 'koffi';
+import { closeSync, constants, openSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type koffi from 'koffi';
+
+type Koffi = typeof koffi;
 
 /** Bytes that a call reads or writes; undefined: none (a null pointer). */
 type Memory = Uint8Array | undefined;
 
 /**
- * The system calls that Node does not offer, on Linux (glibc and musl). What they return is never negative but for a
- * failure, which is minus the error number.
+ * System calls on Linux (glibc and musl), those that Node does not offer above all. What they return is never negative but
+ * for a failure, which is minus the error number.
  */
 export interface SystemCalls {
+  /** open(2), for reading and writing. */
+  open(path: string): number;
+  /** close(2). */
+  close(fd: number): void;
   /** ioctl(2) whose argument is memory. */
   ioctl(fd: number, request: number, argument: Memory): number;
   /** ioctl(2) whose argument is a number: an address ({@link addressOf}) or a value. */
@@ -33,6 +41,7 @@ export const errorNumbers = {
   perm: 1,
   noEntry: 2,
   io: 5,
+  noSuchAddress: 6,
   again: 11,
   noMemory: 12,
   access: 13,
@@ -45,6 +54,7 @@ export const errorNumbers = {
   protocol: 71,
   overflow: 75,
   illegalSequence: 84,
+  connectionReset: 104,
   shutdown: 108,
   timedOut: 110,
 } as const;
@@ -58,19 +68,32 @@ export const pollEvents = { in: 0x001, out: 0x004, error: 0x008, hangUp: 0x010 }
 /** EFD_NONBLOCK, EFD_CLOEXEC. */
 const eventFlags = 0o4000 | 0o2000000;
 
-/** Binds the calls; done once for whoever needs them. @throws if this is no Linux with a C library */
+function isSystemError(error: unknown): error is Error & { readonly errno: number } {
+  return error instanceof Error && 'errno' in error && typeof error.errno === 'number' && error.errno < 0;
+}
+
+/** koffi, which has no binary for every machine: required here, so that a program that needs none of this goes on without. */
+function loadKoffi(): Koffi {
+  return createRequire(import.meta.url)('koffi') as Koffi;
+}
+
+/**
+ * Binds the calls; done once for whoever needs them.
+ * @throws if this is no Linux with a C library, or koffi has no binary for it
+ */
 export function loadSystemCalls(): SystemCalls {
-  const library = koffi.load(null);
-  const ioctl = library.func('ioctl', 'int', ['int', 'uint64_t', 'void *']);
-  const ioctlNumber = library.func('ioctl', 'int', ['int', 'uint64_t', 'uint64_t']);
-  const read = library.func('read', 'int64_t', ['int', 'void *', 'uint64_t']);
-  const write = library.func('write', 'int64_t', ['int', 'const void *', 'uint64_t']);
-  const poll = library.func('poll', 'int', ['void *', 'uint64_t', 'int']);
-  const ppoll = library.func('ppoll', 'int', ['void *', 'uint64_t', 'void *', 'void *']);
+  const { load, errno } = loadKoffi();
+  const library = load(null);
+  const ioctl = library.func('ioctl', 'int', ['int', 'ulong', 'void *']);
+  const ioctlNumber = library.func('ioctl', 'int', ['int', 'ulong', 'uintptr_t']);
+  const read = library.func('read', 'intptr_t', ['int', 'void *', 'size_t']);
+  const write = library.func('write', 'intptr_t', ['int', 'const void *', 'size_t']);
+  const poll = library.func('poll', 'int', ['void *', 'ulong', 'int']);
+  const ppoll = library.func('ppoll', 'int', ['void *', 'ulong', 'void *', 'void *']);
   const eventfd = library.func('eventfd', 'int', ['uint', 'int']);
   // Copies nothing; its result is the first argument, which is how the address comes to be known.
-  const memcpy = library.func('memcpy', 'uint64_t', ['void *', 'const void *', 'uint64_t']);
-  const orError = (result: number): number => (result < 0 ? -koffi.errno() : result);
+  const memcpy = library.func('memcpy', 'uintptr_t', ['void *', 'const void *', 'size_t']);
+  const orError = (result: number): number => (result < 0 ? -errno() : result);
   // Memory that another thread works on: nothing else may hold it, and what nothing holds is freed.
   const held = new Set<Uint8Array>();
   const ended = (memory: Memory, error: unknown, result: number): number => {
@@ -78,6 +101,14 @@ export function loadSystemCalls(): SystemCalls {
     return error === null || error === undefined ? orError(result) : -errorNumbers.io;
   };
   return {
+    open(path) {
+      try {
+        return openSync(path, constants.O_RDWR);
+      } catch (error) {
+        return isSystemError(error) ? error.errno : -errorNumbers.io;
+      }
+    },
+    close: (fd) => closeSync(fd),
     ioctl: (fd, request, argument) => orError(ioctl(fd, request, argument) as number),
     ioctlNumber: (fd, request, argument) => orError(ioctlNumber(fd, request, argument) as number),
     ioctlBehind(fd, request, argument, done) {

@@ -348,8 +348,9 @@ export class LibusbBus implements UsbBus {
     try {
       return watchLibusb(await this.#devices.load(), listener);
     } catch (error) {
+      if (files !== undefined) return watchSysfs(files, listener);
       this.#options.log.log('warn', 'plugging in and out is not noticed', { error: String(error) });
-      return files === undefined ? { stop() {} } : watchSysfs(files, listener);
+      return { stop() {} };
     }
   }
 

@@ -82,9 +82,9 @@ const urbEnds: ReadonlyMap<number, number> = new Map<number, number>([
   [errorNumbers.shutdown, libusbTransferStatus.noDevice],
   [errorNumbers.pipe, libusbTransferStatus.stall],
   [errorNumbers.overflow, libusbTransferStatus.overflow],
-  // Ended by the kernel (−ENOENT) or unlinked (−ECONNRESET, 104): wanted, flushed or unplugged, which the owner tells apart.
-  [errorNumbers.noEntry, libusbTransferStatus.noDevice],
-  [104, libusbTransferStatus.noDevice],
+  // Killed or unlinked: by us, or with its interface. An unplug does that, too, and then nothing more is taken.
+  [errorNumbers.noEntry, libusbTransferStatus.cancelled],
+  [errorNumbers.connectionReset, libusbTransferStatus.cancelled],
 ]);
 
 /** @param status of an URB: 0, or minus an error number */

@@ -1,5 +1,3 @@
-import { openSync } from 'node:fs';
-import { constants } from 'node:fs';
 import type { FileWatch, ReadyFiles } from '../linux/ready-files.ts';
 import { errorNumbers, pollEvents, type SystemCalls } from '../linux/system-calls.ts';
 import type {
@@ -23,6 +21,18 @@ import { UsbfsUrbs } from './usbfs-urbs.ts';
 
 /** The driver name that interfaces have which a program has claimed. */
 const ownDriver = 'usbfs';
+
+/** By error number: why the node could not be opened. */
+const openErrors: ReadonlyMap<number, number> = new Map([
+  [errorNumbers.access, libusbErrors.access],
+  [errorNumbers.perm, libusbErrors.access],
+  [errorNumbers.noEntry, libusbErrors.noDevice],
+  [errorNumbers.noDevice, libusbErrors.noDevice],
+  [errorNumbers.noSuchAddress, libusbErrors.noDevice],
+]);
+
+/** So many transfers are taken back in one go: who asks again from inside each report could go on for ever. */
+const mostReaped = 64;
 
 /** What is needed to speak to usbfs. */
 export interface UsbfsAccess {
@@ -55,6 +65,9 @@ export class UsbfsDevice implements LibusbHandle {
   readonly #claimed = new Set<number>();
   #node: OpenNode | undefined;
   #callsBehind = 0;
+  #resetting = false;
+  /** To be closed once no call is out any more. */
+  #closeWanted = false;
 
   constructor(access: UsbfsAccess, nodePath: string, address: UsbAddress) {
     this.#calls = access.calls;
@@ -75,24 +88,30 @@ export class UsbfsDevice implements LibusbHandle {
 
   __open(): void {
     if (this.#node !== undefined) return;
-    let fd: number;
-    try {
-      fd = openSync(this.#nodePath, constants.O_RDWR);
-    } catch (error) {
-      throw openError(error);
-    }
+    const fd = this.#calls.open(this.#nodePath);
+    if (fd < 0) throw usbfsError('open it', openErrors.get(-fd) ?? libusbErrors.io);
     const watch = this.#files.watch(fd, pollEvents.out, () => this.#reap());
     this.#node = { fd, urbs: new UsbfsUrbs(this.#calls), watch, out: [] };
     watch.arm();
   }
 
+  /**
+   * Ends whatever is still out, and gives back what is still claimed.
+   * @throws LibusbError `busy` while a call is out on another thread; the device is closed once that has come back
+   */
   __close(): void {
-    if (this.#node === undefined) return;
-    if (this.#callsBehind > 0) throw usbfsError('close it', libusbErrors.busy);
-    // Closing the node ends whatever is still out, and gives back what is still claimed.
-    this.#node.watch.close();
+    const node = this.#node;
+    if (node === undefined) return;
+    if (this.#callsBehind > 0) {
+      // The number of the node's file must not become another file's before the call has used it.
+      this.#closeWanted = true;
+      throw usbfsError('close it', libusbErrors.busy);
+    }
     this.#node = undefined;
     this.#claimed.clear();
+    // The kernel writes into our memory only when a transfer is taken back, which from here on none is.
+    node.watch.close();
+    endAll(node, libusbTransferStatus.cancelled);
   }
 
   __claimInterface(interfaceNumber: number): void {
@@ -102,7 +121,9 @@ export class UsbfsDevice implements LibusbHandle {
 
   __releaseInterface(interfaceNumber: number, callback: LibusbCallback): void {
     this.#callBehind('release', usbfsRequests.releaseInterface, word(interfaceNumber), (error) => {
-      if (error === undefined) this.#claimed.delete(interfaceNumber);
+      if (error === undefined || error.errno === libusbErrors.notFound) {
+        this.#claimed.delete(interfaceNumber);
+      }
       callback(error);
     });
   }
@@ -147,31 +168,51 @@ export class UsbfsDevice implements LibusbHandle {
 
   /**
    * The port's reset. The kernel would give interfaces of a program to its own drivers meanwhile: they are released before,
-   * and claimed again after (as libusb does).
+   * and claimed again after (as libusb does), also if it failed. Nothing is taken meanwhile: the kernel would claim for us
+   * what a transfer needs. Fails with `notFound` if the device is another one now, or does not have them any more.
    */
   reset(callback: LibusbCallback): void {
     const interfaces = [...this.#claimed];
-    const { fd } = this.#open();
-    for (const each of interfaces) this.#calls.ioctl(fd, usbfsRequests.releaseInterface, word(each));
-    this.#callBehind('reset it', usbfsRequests.reset, undefined, (error) => {
-      if (error !== undefined) {
-        callback(
-          error.errno === libusbErrors.noDevice ? usbfsError('reset it', libusbErrors.notFound) : error,
-        );
-        return;
-      }
-      for (const each of interfaces) {
-        try {
-          if (this.__isKernelDriverActive(each)) this.__detachKernelDriver(each);
-          this.__claimInterface(each);
-        } catch {
-          this.#claimed.delete(each);
-          callback(usbfsError('claim its interfaces after the reset', libusbErrors.notFound));
+    this.#releaseAll(interfaces, () => {
+      this.#callBehind('reset it', usbfsRequests.reset, undefined, (error) => {
+        this.#resetting = false;
+        if (error?.errno === libusbErrors.noDevice) {
+          callback(usbfsError('find it after the reset', libusbErrors.notFound));
           return;
         }
-      }
-      callback();
+        // What was given back meanwhile stays so.
+        const lost = interfaces.filter((each) => this.#claimed.has(each) && !this.#claimAgain(each));
+        if (error !== undefined) callback(usbfsError('reset it', libusbErrors.other));
+        else if (lost.length > 0) {
+          callback(usbfsError(`claim interfaces ${lost.join()} after the reset`, libusbErrors.notFound));
+        } else callback();
+      });
     });
+    this.#resetting = true;
+  }
+
+  /** Releasing may wait for the device, if there is an altsetting to set back: on another thread, one after another. */
+  #releaseAll(interfaces: readonly number[], done: () => void): void {
+    const [first, ...others] = interfaces;
+    if (first === undefined) {
+      done();
+      return;
+    }
+    this.#callBehind('release', usbfsRequests.releaseInterface, word(first), () => {
+      this.#releaseAll(others, done);
+    });
+  }
+
+  /** @returns whether it has it again; a driver may have come in between */
+  #claimAgain(interfaceNumber: number): boolean {
+    try {
+      if (this.__isKernelDriverActive(interfaceNumber)) this.__detachKernelDriver(interfaceNumber);
+      this.__claimInterface(interfaceNumber);
+      return true;
+    } catch {
+      this.#claimed.delete(interfaceNumber);
+      return false;
+    }
   }
 
   // ---- transfers ----
@@ -179,6 +220,7 @@ export class UsbfsDevice implements LibusbHandle {
   /** Hands an URB to the kernel. @throws LibusbError */
   submitUrb(transfer: UsbfsTransfer, type: number, address: number, length: number): void {
     const { fd, urbs, out } = this.#open();
+    if (this.#resetting) throw usbfsError('submit while it is reset', libusbErrors.busy);
     const urb = urbs.take();
     if (urb === undefined) throw usbfsError('submit', libusbErrors.noMemory);
     urbs.fill(urb, type, transfer.endpointAddress, address, length);
@@ -199,9 +241,9 @@ export class UsbfsDevice implements LibusbHandle {
     return result >= 0;
   }
 
-  /** Takes back what has ended, and reports it. */
+  /** Takes back what has ended, and reports it. What is left is still ready, and seen again. */
   #reap(): void {
-    for (;;) {
+    for (let count = 0; count < mostReaped; count++) {
       // What is reported may close the device.
       const node = this.#node;
       if (node === undefined) return;
@@ -209,12 +251,9 @@ export class UsbfsDevice implements LibusbHandle {
       const result = this.#calls.ioctlNumber(fd, usbfsRequests.reapUrbNoDelay, urbs.reapedAddress);
       if (result < 0) {
         if (result === -errorNumbers.again) return;
-        // Unplugged, and nothing more comes.
+        // Unplugged: what has not come back by now is not waited for.
         node.watch.disarm();
-        for (const [urb, transfer] of out.entries()) {
-          out[urb] = undefined;
-          transfer?.handleEnd(libusbTransferStatus.noDevice, 0);
-        }
+        endAll(node, libusbTransferStatus.noDevice);
         return;
       }
       const urb = urbs.reaped;
@@ -253,11 +292,20 @@ export class UsbfsDevice implements LibusbHandle {
     argument: Uint8Array | undefined,
     callback: LibusbCallback,
   ): void {
-    const { fd } = this.#open();
+    const { fd, watch } = this.#open();
     this.#callsBehind++;
+    // Each call locks the device: who takes transfers back meanwhile would wait for the other thread.
+    watch.disarm();
     this.#calls.ioctlBehind(fd, request, argument, (result) => {
       this.#callsBehind--;
-      callback(result < 0 ? usbfsError(doing, libusbErrorOf(-result)) : undefined);
+      try {
+        callback(result < 0 ? usbfsError(doing, libusbErrorOf(-result)) : undefined);
+      } finally {
+        if (this.#callsBehind === 0) {
+          this.#node?.watch.arm();
+          if (this.#closeWanted) this.__close();
+        }
+      }
     });
   }
 }
@@ -297,15 +345,28 @@ class UsbfsTransfer implements LibusbTransfer {
 
   submit(buffer: Buffer): void {
     if (this.urb !== undefined) throw usbfsError('submit twice', libusbErrors.busy);
-    // Asking for the address costs a call: the memory is the same each time.
-    if (this.#memory !== buffer.buffer) {
-      this.#memory = buffer.buffer;
-      this.#memoryAddress = buffer.length === 0 ? 0 : this.#calls.addressOf(buffer) - buffer.byteOffset;
-    }
     this.#buffer = buffer;
     this.#ending = undefined;
-    this.#device.submitUrb(this, this.#type, this.#memoryAddress + buffer.byteOffset, buffer.length);
-    if (this.#timeoutMs > 0) this.#timer = setTimeout(() => this.#end('timed-out'), this.#timeoutMs);
+    this.#device.submitUrb(this, this.#type, this.#addressOf(buffer), buffer.length);
+    if (this.#timeoutMs > 0) this.#timer = setTimeout(() => this.#handleTimeout(), this.#timeoutMs);
+  }
+
+  /** Asking for an address costs a call: the memory is the same each time. Empty memory has none. */
+  #addressOf(buffer: Buffer): number {
+    if (buffer.length === 0) return 0;
+    if (this.#memory !== buffer.buffer) {
+      this.#memory = buffer.buffer;
+      this.#memoryAddress = this.#calls.addressOf(buffer) - buffer.byteOffset;
+    }
+    return this.#memoryAddress + buffer.byteOffset;
+  }
+
+  #handleTimeout(): void {
+    try {
+      this.#end('timed-out');
+    } catch {
+      // No device any more: its end comes without our asking.
+    }
   }
 
   cancel(): boolean {
@@ -327,7 +388,9 @@ class UsbfsTransfer implements LibusbTransfer {
     clearTimeout(this.#timer);
     this.urb = undefined;
     let end = status;
-    if (status === libusbTransferStatus.noDevice && this.#ending !== undefined) {
+    // Asked to end by us, and ended by the kernel before anything else came of it.
+    const isEnded = status === libusbTransferStatus.cancelled || status === libusbTransferStatus.noDevice;
+    if (isEnded && this.#ending !== undefined) {
       end = this.#ending === 'cancelled' ? libusbTransferStatus.cancelled : libusbTransferStatus.timedOut;
     }
     const error = end === libusbTransferStatus.completed ? undefined : usbfsError('move bytes', end);
@@ -335,24 +398,17 @@ class UsbfsTransfer implements LibusbTransfer {
   }
 }
 
+/** Ends all that is out, without the kernel: it can't be taken back any more. */
+function endAll({ out }: OpenNode, status: number): void {
+  for (const [urb, transfer] of out.entries()) {
+    out[urb] = undefined;
+    transfer?.handleEnd(status, 0);
+  }
+}
+
 /** An error in the form that libusb's have: `errno` is libusb's number, not the system's. */
 function usbfsError(doing: string, errno: number): LibusbError {
   return Object.assign(new Error(`usbfs could not ${doing} (${errno})`), { errno });
-}
-
-function openError(error: unknown): LibusbError {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  switch (code) {
-    case 'EACCES':
-    case 'EPERM':
-      return usbfsError('open it', libusbErrors.access);
-    case 'ENOENT':
-    case 'ENODEV':
-    case 'ENXIO':
-      return usbfsError('open it', libusbErrors.noDevice);
-    default:
-      return usbfsError(`open it: ${String(code)}`, libusbErrors.io);
-  }
 }
 
 function word(value: number): Buffer {

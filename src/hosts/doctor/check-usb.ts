@@ -11,7 +11,7 @@ export function drivenHere({ devices }: Machine): readonly Device[] {
   return devices.filter(({ mode }) => mode === 'drive');
 }
 
-/** Whether libusb can be used at all. */
+/** Whether there is a way to drive devices: usbfs directly, or libusb. */
 export function checkLibrary({ usbLibraryFailure }: Machine): Check {
   return usbLibraryFailure === undefined
     ? ok('usb-library', 'The USB library loads.')

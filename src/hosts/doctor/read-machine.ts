@@ -9,6 +9,7 @@ import { codeOf } from '../../observe/number-file.ts';
 import { LibusbBus } from '../../transports/libusb-bus.ts';
 import { usbPlatform } from '../../transports/usb-platform.ts';
 import type { RunningEngine } from '../bootstrap.ts';
+import { directUsb } from '../direct-usb.ts';
 import { LinuxProbe } from './linux-facts.ts';
 import type { Machine, RecordingsFolder } from './machine.ts';
 
@@ -18,7 +19,8 @@ export async function readMachine({ engine, archive }: RunningEngine, log: Log):
   const kernelRelease = release();
   const userId = process.getuid?.();
   const devices = await engine.devices();
-  const failure = await new LibusbBus({ clock: monotonicClock, log, platform }).unavailable();
+  const usbfs = directUsb(process.env, log);
+  const failure = await new LibusbBus({ clock: monotonicClock, log, platform, usbfs }).unavailable();
   const linux =
     platform === 'linux'
       ? new LinuxProbe({ environment: process.env, userId, startProgram: startLineProgram })
