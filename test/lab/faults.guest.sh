@@ -32,7 +32,7 @@ unplugged() {
   unplug "$scenario_name"
   end loaded 30
   recorded "$recording"
-  "${queuescope[@]}" report "$recording" --format json --out "$scenario_folder/report.json"
+  cp "$recording" "$scenario_folder/loaded.qscope"
   plug "$scenario_name"
   usb=$(usb_device "$scenario_name")
   fact driverAfter "$(driver_of "$(netdev_of "$usb")")"

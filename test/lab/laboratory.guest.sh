@@ -22,10 +22,21 @@ kernel_drives() {
   wait_for 10 has_carrier "$netdev"
   ping_from "$netdev" 10.9.0.1 2
   udp_sink
-  "$LAB_NODE" "$LAB_CHECKOUT/test/lab/peers/udp-source.mjs" 10.9.0.1 9 300
-  sleep 1
+  perl "$lab_peers/udp-source.pl" 10.9.0.1 9 300
+  wait_for 20 arrived 300
   udp_counters
+  wait_for 10 sink_has_told
   fact limitBytes "$(bql "$netdev" limit)"
+}
+
+# arrived COUNT: whether the far end's kernel has as many datagrams, read or thrown away.
+arrived() {
+  in_peer awk -v count="$1" '/^Udp:/ && $2 ~ /[0-9]/ { exit !($2 + $6 >= count) }' /proc/net/snmp
+}
+sink_has_told() {
+  local counted
+  counted=$(awk '$1 == "farDatagrams" { print $2 }' /run/work/counters)
+  grep -q "\"datagrams\":$counted," "$scenario_folder/sink.json"
 }
 
 # The device that QEMU implements, on its user network (here 10.0.3.0/24).

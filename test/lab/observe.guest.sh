@@ -79,7 +79,7 @@ values() {
   fact txPacketsAfter "$(counter tx_packets)"
   fact limitAfter "$(bql "$netdev" limit)"
   fact driver "$(driver_of "$netdev")"
-  "${queuescope[@]}" report "/run/work/$scenario_name.qscope" --format json --out "$scenario_folder/report.json"
+  cp "/run/work/$scenario_name.qscope" "$scenario_folder/values.qscope"
 }
 
 answered() {

@@ -69,7 +69,7 @@ on_gadget() {
   in_peer bash -c "$(declare -f netcat tell_stream fact); scenario_name=$scenario_name stream_bytes=$stream_bytes netcat far 200 $stream_port" &
   far=$!
   sleep 1
-  ping -q -c 5 -i 0.5 -I qs0 10.9.0.1 > "$scenario_folder/ping"
+  ping -q -c 5 -i 0.2 -I qs0 10.9.0.1 > "$scenario_folder/ping"
   stream near 200 10.9.0.1 "$stream_port"
   wait "$far"
   ip -s link show dev qs0 > "$scenario_folder/tap.txt"
@@ -106,7 +106,7 @@ on_kernel() {
   wait_for 30 has_carrier "$netdev"
   busybox udhcpc -i "$netdev" -n -q -t 10 -T 1 -s /bin/true > "$scenario_folder/dhcp" 2>&1
   ip address add 10.64.0.2/24 dev "$netdev"
-  ping -i 0.3 -c 20 -I "$netdev" 10.64.0.1 > "$scenario_folder/ping"
+  ping -i 0.1 -c 20 -I "$netdev" 10.64.0.1 > "$scenario_folder/ping"
   if [ "$(driver_of "$netdev")" = huawei_cdc_ncm ]; then
     # The AT channel is a character device of cdc-wdm.
     wdm=$(compgen -G "/sys/bus/usb/devices/$usb:*/usbmisc/cdc-wdm*" | head -1)
@@ -121,7 +121,7 @@ on_kernel() {
   ip link set "$netdev" up
   wait_for 30 has_carrier "$netdev"
   ip address replace 10.64.0.2/24 dev "$netdev"
-  ping -i 0.3 -c 10 -I "$netdev" 10.64.0.1 > "$scenario_folder/again"
+  ping -i 0.1 -c 10 -I "$netdev" 10.64.0.1 > "$scenario_folder/again"
   for each in $(usbip port 2> /dev/null | sed -n 's/^Port \([0-9]*\):.*/\1/p'); do usbip detach --port "$each"; done
   wait_for 10 is_gone "$product"
   dmesg > "$scenario_folder/kernel.txt"

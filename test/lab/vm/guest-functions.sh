@@ -10,16 +10,30 @@ fail() {
   exit 1
 }
 
-# wait_for SECONDS COMMAND...: until the command succeeds; fails with its words when it has not within that time.
+# pause SECONDS: what sleep does, without a program: starting one keeps an emulated processor busy for a tenth of a second.
+# Nothing is ever written to what it reads from.
+[ -p /run/lab/pause ] || mkfifo /run/lab/pause
+exec {lab_pause}<> /run/lab/pause
+pause() {
+  read -r -t "$1" -u "$lab_pause" || true
+}
+
+# wait_for SECONDS COMMAND...: until the command succeeds; fails with its words when it has not within that time. What it
+# waits for needs the processors too: looking takes no more than a quarter of the time, and a tenth of a second lies between.
 wait_for() {
-  local seconds=$1 end=$((SECONDS + $1))
+  local seconds=$1 end=$((SECONDS + $1)) begin rest
   shift
-  until "$@" > /dev/null 2>&1; do
+  while true; do
+    begin=${EPOCHREALTIME/[.,]/}
+    if "$@" > /dev/null 2>&1; then return; fi
     if [ "$SECONDS" -ge "$end" ]; then
       echo "not within $seconds s: $*" >&2
       return 1
     fi
-    sleep 0.1
+    rest=$((3 * (${EPOCHREALTIME/[.,]/} - begin)))
+    [ "$rest" -ge 100000 ] || rest=100000
+    printf -v rest '%d.%06d' $((rest / 1000000)) $((rest % 1000000))
+    pause "$rest"
   done
 }
 
@@ -54,7 +68,7 @@ scenario() {
       code=124
       break
     fi
-    sleep 0.1
+    pause 0.1
   done
   { if [ "$code" -eq 0 ]; then wait "$job" || code=$?; fi
     kill -KILL -- "-$job" || true
@@ -221,6 +235,31 @@ bql() {
   echo "$(< "/sys/class/net/$1/queues/tx-0/byte_queue_limits/$2")"
 }
 
+# error_counters NETDEV: every counter of it that counts something going wrong, with its value if it is not 0.
+error_counters() {
+  local file value
+  for file in /sys/class/net/"$1"/statistics/*{error,dropped,missed,collisions,over}*; do
+    value=$(< "$file")
+    [ "$value" = 0 ] || echo -n "${file##*/}=$value "
+  done
+}
+
+# attach_served PORT BUSID PRODUCT: a device that this machine's host serves over USB/IP; sets $usb and $netdev.
+attach_served() {
+  usbip --tcp-port "$1" attach --remote 10.0.2.2 --busid "$2"
+  usb=$(usb_device "$3" 20)
+  netdev=$(netdev_of "$usb" 30)
+}
+# detach_served: all of them, and waits until they are gone.
+detach_served() {
+  local each
+  for each in $(usbip port 2> /dev/null | sed -n 's/^Port \([0-9]*\):.*/\1/p'); do usbip detach --port "$each"; done
+  wait_for 10 nothing_attached
+}
+nothing_attached() {
+  ! compgen -G '/sys/devices/platform/vhci_hcd.*/usb*/*-*/product'
+}
+
 # ---- Far ends --------------------------------------------------------------------------------------------------------
 
 # device_netdev NAME: the netdev at the gadget's end of the link.
@@ -268,7 +307,7 @@ dhcp_server() {
 
 # udp_sink [PORT]: a program that reads and counts UDP datagrams at the far end, in $scenario_folder/sink.json.
 udp_sink() {
-  in_peer "$LAB_NODE" "$lab_peers/udp-sink.mjs" "${1:-9}" "$scenario_folder/sink.json" &
+  in_peer perl "$lab_peers/udp-sink.pl" "${1:-9}" "$scenario_folder/sink.json" &
   wait_for 20 test -s "$scenario_folder/sink.json"
 }
 
