@@ -135,7 +135,7 @@ describe.each([
 });
 
 test("the system's ping goes out of the interface and is answered", () => {
-  const { probes, answered } = readRun(guest.scenario('answered'), 'answered.jsonl');
+  const { probes, answered } = readRun(guest.scenario('set'), 'set.jsonl');
   expect(probes.length).toBeGreaterThan(20);
   expect(answered / probes.length).toBeGreaterThan(0.9);
   const sequences = probes.map((probe) => Number(probe['sequence']));

@@ -65,7 +65,7 @@ host_uses_it() {
 
   # Our own pings are answered all the time; nothing of it reaches this kernel.
   before=$(echo_replies)
-  sleep 3
+  pause 3
   fact strayReplies $(($(echo_replies) - before))
   ping -c 10 -i 0.1 "$far_host" > "$scenario_folder/ping.txt"
   fact replies $(($(echo_replies) - before))
@@ -79,7 +79,7 @@ host_uses_it() {
   # With the host's side down, what the far end sends is taken by nobody: that is told.
   ip link set "$tap" down
   in_peer perl "$lab_peers/udp-flood.pl" 10.9.0.2 9 1 > /dev/null
-  sleep 3
+  pause 3
   interrupt run
   fact tapAfter "$([ -e /sys/class/net/$tap ] && echo there || echo gone)"
   fact driverAfter "$(driver_of "$(netdev_of "$usb")")"

@@ -68,8 +68,8 @@ on_gadget() {
   start_run "$usb" --address 10.9.0.2/24 --target 10.9.0.1
   in_peer bash -c "$(declare -f netcat tell_stream fact); scenario_name=$scenario_name stream_bytes=$stream_bytes netcat far 200 $stream_port" &
   far=$!
-  sleep 1
   ping -q -c 5 -i 0.2 -I qs0 10.9.0.1 > "$scenario_folder/ping"
+  wait_for 60 netcat_listens
   stream near 200 10.9.0.1 "$stream_port"
   wait "$far"
   ip -s link show dev qs0 > "$scenario_folder/tap.txt"
@@ -77,6 +77,10 @@ on_gadget() {
   fact gadgetErrors "$(in_peer bash -c "$(declare -f errors); errors $(device_netdev "$scenario_name")")"
   end_run
   fact driverAfter "$(driver_of "$(netdev_of "$usb")")"
+}
+
+netcat_listens() {
+  in_peer grep -qi ":$(printf %04x "$stream_port") " /proc/net/tcp /proc/net/tcp6
 }
 
 # Our driver on QEMU's usb-net in the configuration for RNDIS; at the other end of it is a program of this machine.
@@ -138,7 +142,7 @@ at_commands() {
   : > "$scenario_folder/at"
   cat "$device" > "$scenario_folder/at" &
   reader=$!
-  sleep 1
+  pause 1
   for command; do
     printf '%s\r' "$command" > "$device"
     answers=$((answers + 1))
