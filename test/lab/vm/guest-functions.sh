@@ -19,7 +19,7 @@ pause() {
 }
 
 # wait_for SECONDS COMMAND...: until the command succeeds; fails with its words when it has not within that time. What it
-# waits for needs the processors too: looking takes no more than a quarter of the time, and a tenth of a second lies between.
+# waits for needs the processors too: between two looks there is as much time as one takes, within bounds.
 wait_for() {
   local seconds=$1 end=$((SECONDS + $1)) begin rest
   shift
@@ -30,10 +30,10 @@ wait_for() {
       echo "not within $seconds s: $*" >&2
       return 1
     fi
-    rest=$((3 * (${EPOCHREALTIME/[.,]/} - begin)))
+    rest=$((${EPOCHREALTIME/[.,]/} - begin))
     [ "$rest" -ge 100000 ] || rest=100000
-    printf -v rest '%d.%06d' $((rest / 1000000)) $((rest % 1000000))
-    pause "$rest"
+    [ "$rest" -le 300000 ] || rest=300000
+    pause "0.$rest"
   done
 }
 
@@ -285,11 +285,9 @@ peer() {
   local address=${2:-10.9.0.1/24} namespace=${3:-dev} netdev
   netdev=$(device_netdev "$1")
   ip netns add "$namespace"
-  ip netns exec "$namespace" bash -c 'echo 1 | tee /proc/sys/net/ipv6/conf/{all,default}/disable_ipv6' > /dev/null
+  ip netns exec "$namespace" bash -c 'for each in all default; do echo 1 > "/proc/sys/net/ipv6/conf/$each/disable_ipv6"; done'
   ip link set "$netdev" netns "$namespace"
-  ip -n "$namespace" link set lo up
-  ip -n "$namespace" address add "$address" dev "$netdev"
-  ip -n "$namespace" link set "$netdev" up
+  printf '%s\n' 'link set lo up' "address add $address dev $netdev" "link set $netdev up" | ip -n "$namespace" -batch -
   unplug "$1"
   wait_for 10 is_away "$1"
   plug "$1"
