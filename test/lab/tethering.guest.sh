@@ -41,7 +41,8 @@ tell_stream() {
   fact "$1.bytes" "$(stat -c %s "$2/received")"
 }
 
-# start_run USB-POSITION ARGUMENT...: behind; sets $run, and waits until its TAP interface has its address.
+# start_run USB-POSITION ARGUMENT...: behind; sets $run, and waits until its TAP interface has its address and its route,
+# which comes with the interface's going up.
 start_run() {
   "${queuescope[@]}" run "usb:$1" --json --no-load --duration 600 --tap qs0 "${@:2}" \
     > "$scenario_folder/run.jsonl" 2> "$scenario_folder/run.err" &
@@ -49,7 +50,7 @@ start_run() {
   wait_for 60 tap_is_up || { cat "$scenario_folder/run.err"; tail -c 2000 "$scenario_folder/run.jsonl"; return 1; }
 }
 tap_is_up() {
-  ip -4 -o address show dev qs0 | grep -q inet
+  ip -4 -o address show dev qs0 | grep -q inet && ip -4 route show dev qs0 | grep -q .
 }
 end_run() {
   local code=0
