@@ -41,7 +41,8 @@ unplugged() {
 two_programs() {
   local usb run first code=0
   attach
-  start first --duration 120
+  # Its load leaves the second one time to start.
+  start first --duration 120 --load-rate 2M
   first=$run
   "${queuescope[@]}" run "usb:$usb" "${run_arguments[@]}" --duration 2 \
     > "$scenario_folder/second.jsonl" 2> "$scenario_folder/second.err" || code=$?

@@ -71,11 +71,11 @@ run_remote() {
   fact "$name" "$code"
   [ "$code" -eq 0 ] || cat "$scenario_folder/$name.err"
 }
-# start ID NAME ARGUMENT...: behind; sets $run, and waits until it measures.
+# start ID NAME ARGUMENT...: behind; sets $run, and waits until it measures. Its load leaves time for others.
 start() {
   local id=$1 name=$2
   shift 2
-  "${queuescope[@]}" run "$id" --json "$@" > "$scenario_folder/$name.jsonl" 2> "$scenario_folder/$name.err" &
+  "${queuescope[@]}" run "$id" --json --load-rate 2M "$@" > "$scenario_folder/$name.jsonl" 2> "$scenario_folder/$name.err" &
   run=$!
   wait_for 60 has_samples "$name" 30
 }
