@@ -116,7 +116,7 @@ client_of_qemu() {
   usb=$(usb_device 'RNDIS/QEMU USB Network Device')
   echo "${1}" > "/sys/bus/usb/devices/$usb/bConfigurationValue"
   offer "$usb"
-  run_remote run "$usb" --duration 5 --load-rate 2M
+  run_remote run "$usb" --duration 5 --load-rate 2M --target 10.0.3.2
   withdraw "$usb"
 }
 

@@ -37,7 +37,8 @@ beforeAll(async () => {
         },
         qemuArguments: [
           '-netdev',
-          // What is sent to it is not passed on to this machine, where another test may count what comes.
+          // What is sent to it is not passed on to this machine, where another test may count what comes. It answers pings,
+          // but does not tell of itself as a gateway.
           'user,id=link,net=10.0.3.0/24,restrict=on',
           '-device',
           'usb-net,bus=xhci.0,netdev=link',
