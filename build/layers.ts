@@ -12,6 +12,7 @@ export type LayerName =
   | 'bql'
   | 'usbnet'
   | 'minidrivers'
+  | 'linux'
   | 'transports'
   | 'identify'
   | 'sim'
@@ -53,10 +54,12 @@ export const layers: Readonly<Record<LayerName, Layer>> = {
     packages: [],
     core: true,
   },
-  // The USB edge: the only place that knows libusb.
+  // System calls that Node does not offer, and waiting for files that its event loop cannot wait for.
+  linux: { folder: 'src/linux', imports: [], packages: ['node:*', 'koffi'], core: false },
+  // The USB edge: the only place that knows libusb and usbfs.
   transports: {
     folder: 'src/transports',
-    imports: ['base', 'wire', 'usbnet'],
+    imports: ['base', 'wire', 'linux', 'usbnet'],
     packages: ['usb', 'node:*'],
     core: false,
   },
@@ -68,8 +71,8 @@ export const layers: Readonly<Record<LayerName, Layer>> = {
   // What an experiment's measurements come to: comparison, verdict, grades.
   statistics: { folder: 'src/statistics', imports: ['base'], packages: ['hdr-histogram-js'], core: true },
   observe: { folder: 'src/observe', imports: ['base'], packages: ['node:*'], core: false },
-  // A network interface of the host's own, fed by us: needs system calls that Node does not offer.
-  tap: { folder: 'src/tap', imports: ['base'], packages: ['node:*', 'koffi'], core: false },
+  // A network interface of the host's own, fed by us.
+  tap: { folder: 'src/tap', imports: ['base', 'linux'], packages: ['node:*'], core: false },
   // The contract is imported by both ends and imports neither.
   contract: { folder: 'src/contract', imports: ['base'], packages: ['zod'], core: true },
   rpc: { folder: 'src/rpc', imports: ['base', 'contract'], packages: ['zod'], core: true },
@@ -81,6 +84,7 @@ export const layers: Readonly<Record<LayerName, Layer>> = {
       'bql',
       'usbnet',
       'minidrivers',
+      'linux',
       'transports',
       'sim',
       'netif',
@@ -108,7 +112,7 @@ export const layers: Readonly<Record<LayerName, Layer>> = {
     packages: ['node:*'],
     core: false,
   },
-  // The composition roots: a host may see everything behind the contract.
+  // The composition roots: a host may see everything behind the contract, and `doctor` says what a TAP lacks.
   hosts: {
     folder: 'src/hosts',
     imports: [
@@ -118,6 +122,7 @@ export const layers: Readonly<Record<LayerName, Layer>> = {
       'usbnet',
       'minidrivers',
       'identify',
+      'linux',
       'transports',
       'sim',
       'netif',
@@ -126,6 +131,7 @@ export const layers: Readonly<Record<LayerName, Layer>> = {
       'probes',
       'statistics',
       'observe',
+      'tap',
       'contract',
       'rpc',
       'engine',

@@ -3,6 +3,7 @@ import type { Log } from '../base/log.ts';
 import type { OpenRequest, UsbLease } from '../transports/usb-bus.ts';
 import type { Match } from '../usbnet/minidriver.ts';
 import { drive } from './drive.ts';
+import type { LinuxFiles } from './linux-files.ts';
 import type { OpenedDevice } from './opened-device.ts';
 import { RealLoop } from './real-loop.ts';
 
@@ -12,6 +13,8 @@ export interface DriveLeaseOptions {
   readonly log: Log;
   /** Told what goes wrong in the loop or the transport later on. */
   readonly fail: (error: unknown) => void;
+  /** What waits for the device's node, where the loop is to do that itself; absent: others do. */
+  readonly linux?: LinuxFiles | undefined;
   /** Opens the device on its bus. */
   readonly open: (request: OpenRequest) => Promise<UsbLease>;
 }
@@ -21,7 +24,7 @@ export async function driveLease(
   options: DriveLeaseOptions,
 ): Promise<Pick<OpenedDevice, 'loop' | 'createPath' | 'close'>> {
   const { match, fail, log } = options;
-  const loop = new RealLoop(options.clock, fail);
+  const loop = new RealLoop(options.clock, fail, options.linux?.files);
   const lease = await options.open({
     interfaces: [...new Set([match.controlInterface, match.dataInterface])],
     configurationValue: match.configurationValue,
@@ -35,6 +38,7 @@ export async function driveLease(
     match,
     loop,
     log,
+    linux: options.linux,
     wake: () => loop.kick(),
     giveBack: async () => (await lease.close()).notReturned,
   });

@@ -3,6 +3,7 @@ import type { DriverTuning, Match } from '../usbnet/minidriver.ts';
 import type { Transport } from '../usbnet/transport.ts';
 import { DataPath } from './data-path.ts';
 import { EventLoopLag } from './event-loop-lag.ts';
+import type { LinuxFiles } from './linux-files.ts';
 import type { NotReturned, OpenedDevice } from './opened-device.ts';
 import type { SessionLoop } from './session-loop.ts';
 import { TapLink } from './tap-link.ts';
@@ -15,6 +16,8 @@ export interface DriveOptions {
   readonly match: Match;
   readonly loop: SessionLoop;
   readonly log: Log;
+  /** What waits for the device's node, and is to wait for a TAP interface, too; absent: each for itself. */
+  readonly linux?: LinuxFiles | undefined;
   /** The transport has reported something: the loop is to look at its parts soon. */
   readonly wake: () => void;
   /** Gives the device back. */
@@ -30,7 +33,8 @@ export function drive(options: DriveOptions): Pick<OpenedDevice, 'loop' | 'creat
     loop,
     createPath: (measurement) => {
       const name = measurement.settings.tap;
-      tap = name === undefined ? undefined : TapLink.open(name, log, (action) => loop.run(action));
+      tap =
+        name === undefined ? undefined : TapLink.open(name, log, (action) => loop.run(action), options.linux);
       return new DataPath({ ...measurement, transport, match, tuning: endOfBurst, lag, log, wake, tap });
     },
     close: () => {

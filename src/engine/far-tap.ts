@@ -4,10 +4,10 @@ import type { RunningSimDevice } from '../sim/create-sim-device.ts';
 import type { Frame } from '../sim/frame.ts';
 import type { FarEnd, FarSide } from '../sim/sim-network.ts';
 import { TapDevice } from '../tap/tap-device.ts';
-import { loadTunCalls } from '../tap/tun-calls.ts';
 import { formatIpv4Address } from '../wire/ipv4-address.ts';
 import { formatMacAddress } from '../wire/mac-address.ts';
 import { runIp } from './ip-program.ts';
+import { openLinuxFiles } from './linux-files.ts';
 import type { RunNow } from './tap-bridge.ts';
 
 /** Frames taken from the host in one go; then the rest of the simulation gets its turn. */
@@ -45,7 +45,7 @@ export class FarTap {
         remedy: 'Leave out --far-tap: the far end is then simulated, too.',
       });
     }
-    return new FarTap(place, TapDevice.open(place.name, loadTunCalls()), log);
+    return new FarTap(place, TapDevice.open(place.name, openLinuxFiles()), log);
   }
 
   /** Puts the interface at the far end of a device's link, until the next one. */

@@ -136,6 +136,12 @@ export function describeStatus(
 /** Linux has BQL in usbnet since this version. */
 const usbnetSince = [6, 19] as const;
 
+/** @param kernelRelease such as "6.19.0" */
+export function hasUsbnetBql(kernelRelease: string): boolean {
+  const [major = 0, minor = 0] = kernelRelease.split('.').map(Number);
+  return major > usbnetSince[0] || (major === usbnetSince[0] && minor >= usbnetSince[1]);
+}
+
 /** What an interface without BQL lacks, and what is shown all the same; undefined if it has it. */
 export function bqlProblem(
   netdev: NetdevDescription,
@@ -147,13 +153,11 @@ export function bqlProblem(
     use === 'absent'
       ? `The kernel keeps no Byte Queue Limits for ${netdev.name}.`
       : `The driver of ${netdev.name} does not take part in Byte Queue Limits.`;
-  const [major = 0, minor = 0] = kernelRelease.split('.').map(Number);
-  const isOld = major < usbnetSince[0] || (major === usbnetSince[0] && minor < usbnetSince[1]);
   return {
     id: 'no-bql',
     severity: 'info',
     message: `${reason} Rates, qdisc and round trips are shown; bytes in flight and limit are not known.`,
-    ...(netdev.bus === 'usb' && isOld
+    ...(netdev.bus === 'usb' && !hasUsbnetBql(kernelRelease)
       ? { remedy: `Drivers built on usbnet have it since Linux 6.19; this is ${kernelRelease}.` }
       : {}),
   };

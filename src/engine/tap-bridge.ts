@@ -1,4 +1,4 @@
-import { neverUs, type Polled } from '../base/clock.ts';
+import { type Clock, neverUs, type Polled } from '../base/clock.ts';
 import type { Netif } from '../netif/netif.ts';
 import { tosPriority } from '../netif/priority.ts';
 import type { TapDevice } from '../tap/tap-device.ts';
@@ -24,6 +24,8 @@ const batch = 64;
 const fullShare = 0.9;
 const fullPaceUs = 1000;
 const fullBatch = 32;
+/** What taking frames that find no room may cost of that time: on a slow machine, less than a batch. */
+const fullBudgetUs = 100;
 /** Without a packet to put a frame into, this long is waited. */
 const retryUs = 1000;
 const sourceMacOffset = macAddressLength;
@@ -55,6 +57,7 @@ export class TapBridge implements Polled {
   readonly #tap: TapFrames;
   readonly #netif: BridgedInterface;
   readonly #run: RunNow;
+  readonly #clock: Clock;
   /** The host's MAC address, if it is another one than the device's. */
   readonly #hostMac: Uint8Array | undefined;
   #intake: Intake = 'waiting';
@@ -65,10 +68,12 @@ export class TapBridge implements Polled {
   #framesToHost = 0;
   #refused = 0;
 
-  constructor(tap: TapFrames, netif: BridgedInterface, run: RunNow) {
+  /** @param clock real time, for what things cost */
+  constructor(tap: TapFrames, netif: BridgedInterface, run: RunNow, clock: Clock) {
     this.#tap = tap;
     this.#netif = netif;
     this.#run = run;
+    this.#clock = clock;
     const hostMac = tap.macAddress();
     const same = hostMac === undefined || macAddressesEqual(hostMac, 0, netif.macAddress, 0);
     this.#hostMac = same ? undefined : hostMac;
@@ -111,8 +116,9 @@ export class TapBridge implements Polled {
     if (!looks) return;
     const isFull = this.#fill >= fullShare;
     const most = isFull ? fullBatch : batch;
+    const endUs = isFull ? this.#clock.nowUs() + fullBudgetUs : neverUs;
     if (isFull) this.#dueAtUs = nowUs + fullPaceUs;
-    for (let i = 0; i < most; i++) {
+    for (let i = 0; i < most && (!isFull || this.#clock.nowUs() < endUs); i++) {
       const packet = this.#netif.packets.take();
       if (packet === undefined) {
         this.#dueAtUs = nowUs + retryUs;

@@ -4,10 +4,11 @@ import type { Problem } from '../contract/problem.ts';
 import type { Ipv4Configuration } from '../ip/ip-stack.ts';
 import type { Netif } from '../netif/netif.ts';
 import { TapDevice } from '../tap/tap-device.ts';
-import { loadTunCalls } from '../tap/tun-calls.ts';
 import { formatIpv4Address, formatIpv4Cidr } from '../wire/ipv4-address.ts';
 import { formatMacAddress } from '../wire/mac-address.ts';
 import { runIp } from './ip-program.ts';
+import { openLinuxFiles, type LinuxFiles } from './linux-files.ts';
+import { monotonicClock } from './monotonic-clock.ts';
 import { type RunNow, TapBridge } from './tap-bridge.ts';
 
 /**
@@ -35,14 +36,17 @@ export class TapLink {
     this.#run = run;
   }
 
-  /** @throws AppError as {@link TapDevice.open} does, and `bad-input` on systems without TAP interfaces */
-  static open(name: string, log: Log, run: RunNow): TapLink {
+  /**
+   * @param linux what waits for the interface; absent: something of its own
+   * @throws AppError as {@link TapDevice.open} does, and `bad-input` on systems without TAP interfaces
+   */
+  static open(name: string, log: Log, run: RunNow, linux?: LinuxFiles): TapLink {
     if (process.platform !== 'linux') {
       throw new AppError('bad-input', 'TAP interfaces work on Linux only so far', {
         remedy: 'Leave out --tap: load and pings of Queuescope itself need none.',
       });
     }
-    return new TapLink(TapDevice.open(name, loadTunCalls()), log, run);
+    return new TapLink(TapDevice.open(name, linux ?? openLinuxFiles()), log, run);
   }
 
   get name(): string {
@@ -68,7 +72,7 @@ export class TapLink {
     ];
     void this.#configure(commands).then((failed) => {
       // Another MAC address is no hindrance: the bridge exchanges them.
-      this.#bridge = new TapBridge(this.#tap, netif, this.#run);
+      this.#bridge = new TapBridge(this.#tap, netif, this.#run, monotonicClock);
       this.#tap.setCarrier(netif.carrier);
       const upFailed = failed.find((command) => command.includes('up'));
       report(upFailed === undefined ? undefined : notConfigured(this.name, [upFailed]));

@@ -14,6 +14,7 @@ import { chooseMatch } from './choose-match.ts';
 import type { DeviceSource, ListedDevice } from './device-source.ts';
 import { driveLease } from './drive-lease.ts';
 import { linkProblems } from './link-problems.ts';
+import type { LinuxFiles } from './linux-files.ts';
 import type { OpenedDevice } from './opened-device.ts';
 
 /** Interface classes of devices that may be about networks; others (keyboards, disks) are not listed. */
@@ -28,11 +29,14 @@ export class UsbSource implements DeviceSource {
   readonly #bus: UsbBus;
   readonly #clock: Clock;
   readonly #log: Log;
+  readonly #linux: LinuxFiles | undefined;
 
-  constructor(bus: UsbBus, clock: Clock, log: Log) {
+  /** @param linux what waits for the nodes of devices, where the bus opens them through usbfs */
+  constructor(bus: UsbBus, clock: Clock, log: Log, linux?: LinuxFiles) {
     this.#bus = bus;
     this.#clock = clock;
     this.#log = log;
+    this.#linux = linux;
   }
 
   get onChange(): Event<void> {
@@ -63,6 +67,7 @@ export class UsbSource implements DeviceSource {
       clock: this.#clock,
       log: this.#log,
       fail,
+      linux: this.#linux,
       open: (request) => this.#bus.open(id, request),
     });
     return {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Log } from '../base/log.ts';
 import type { EngineApi } from '../contract/engine-api.ts';
 import { Engine } from '../engine/engine.ts';
+import { openLinuxFiles, type LinuxFiles } from '../engine/linux-files.ts';
 import { monotonicClock } from '../engine/monotonic-clock.ts';
 import { RemoteSource } from '../engine/remote-source.ts';
 import { NetdevSource } from '../engine/netdev-source.ts';
@@ -58,6 +59,21 @@ function netdevSource(log: Log): NetdevSource {
   );
 }
 
+/**
+ * What reaches USB devices without libusb, where that is possible: Linux on a 64-bit little-endian machine. The environment
+ * variable `QUEUESCOPE_USB=libusb` turns it off.
+ */
+function directUsb(environment: NodeJS.ProcessEnv, log: Log): LinuxFiles | undefined {
+  const isPossible = process.platform === 'linux' && (process.arch === 'x64' || process.arch === 'arm64');
+  if (!isPossible || environment['QUEUESCOPE_USB'] === 'libusb') return undefined;
+  try {
+    return openLinuxFiles();
+  } catch (error) {
+    log.log('info', 'USB devices are driven through libusb', { reason: String(error) });
+    return undefined;
+  }
+}
+
 /** The only place where the parts are put together: every host (window, browser, command line) starts here. */
 export async function createEngine(options: BootstrapOptions): Promise<RunningEngine> {
   const workerScript = join(options.scriptFolder, 'recording-worker.js');
@@ -73,6 +89,7 @@ export async function createEngine(options: BootstrapOptions): Promise<RunningEn
     log: options.log,
     watch: options.host !== 'cli',
   });
+  const linux = directUsb(process.env, options.log);
   const engine = new Engine({
     sources: [
       new UsbSource(
@@ -80,9 +97,11 @@ export async function createEngine(options: BootstrapOptions): Promise<RunningEn
           clock: monotonicClock,
           log: options.log,
           platform: usbPlatform(process.platform),
+          usbfs: linux,
         }),
         monotonicClock,
         options.log,
+        linux,
       ),
       ...(process.platform === 'linux' ? [netdevSource(options.log)] : []),
       remote,

@@ -34,7 +34,7 @@ export type StartProgram = (
 /** A line that is longer than this is cut: no program that is used here writes one. */
 const longestLine = 1_000_000;
 /** Where Debian keeps the administrator's programs; they are not on everyone's PATH. */
-const moreFolders = '/usr/sbin:/sbin';
+export const moreFolders = '/usr/sbin:/sbin';
 
 /** Takes text in pieces and hands on whole lines, without their ends. */
 export class LineSplitter {

@@ -35,9 +35,11 @@ const slowIntervalUs = 200_000;
 const firstRestartUs = 1_000_000;
 const longestRestartUs = 30_000_000;
 
-const denied = /not permitted|permission denied|cap_net_raw/i;
-const permissionRemedy =
+/** ping's words for a right that it lacks. */
+export const pingDenied = /not permitted|permission denied|cap_net_raw/i;
+export const pingPermissionRemedy =
   'Give it that, as its package does:\nsudo setcap cap_net_raw+ep "$(command -v ping)"';
+export const pingInstallRemedy = 'Install it:\nsudo apt-get install iputils-ping';
 /** ping's own words for an interval that it does not grant. */
 const tooFast = /minimal interval/;
 /** How programs of other origin answer to iputils' options. */
@@ -142,7 +144,7 @@ export class OsPing implements Polled {
         message: end.isMissing
           ? 'Round trips are not measured: the program ping is missing.'
           : 'Round trips are not measured: the program ping of this system is not that of iputils.',
-        remedy: 'Install it:\nsudo apt-get install iputils-ping',
+        remedy: pingInstallRemedy,
       });
       return;
     }
@@ -151,10 +153,10 @@ export class OsPing implements Polled {
       return;
     }
     this.#setTrouble(
-      denied.test(end.lastError)
+      pingDenied.test(end.lastError)
         ? {
             message: 'Round trips are not measured: ping has no permission to send.',
-            remedy: permissionRemedy,
+            remedy: pingPermissionRemedy,
           }
         : { message: `Round trips are not measured: ${troubleWords(end)}. It is tried again.` },
     );

@@ -8,36 +8,21 @@ import {
   formatShare,
   noValue,
 } from '../base/units.ts';
-import type { Mode, UsbSpeedName } from '../contract/device.ts';
+import type { Mode } from '../contract/device.ts';
 import { faultWords } from '../contract/fault-words.ts';
-import { maxLimitBytes, type QdiscSettings, type SessionSettings } from '../contract/settings.ts';
+import { modeWords, speedWords } from './device-words.ts';
 import { renderDistributionChart } from './distribution-chart.ts';
 import { experimentSection } from './experiment-section.ts';
 import { createHeadline } from './headline.ts';
 import { Markup, markup } from './markup.ts';
 import type { ArmResult, PhaseResult, ReportModel } from './report-model.ts';
 import { reportStyle } from './report-style.ts';
+import { settingRows } from './setting-words.ts';
 import type { StretchStatistics } from './statistics.ts';
 import { renderTimeCharts } from './time-charts.ts';
 
 /** More events than this are in the JSON export only: a table of thousands is not read. */
 const mostEvents = 200;
-
-const speedWords: Readonly<Record<UsbSpeedName, string>> = {
-  low: 'low speed (1.5 Mbit/s)',
-  full: 'full speed (12 Mbit/s)',
-  high: 'high speed (480 Mbit/s)',
-  super: 'SuperSpeed (5 Gbit/s)',
-  'super-plus': 'SuperSpeed Plus (10 Gbit/s or more)',
-  unknown: 'unknown speed',
-};
-
-const modeWords: Readonly<Record<Mode, string>> = {
-  drive: 'driven by Queuescope in place of the kernel',
-  remote: 'driven by Queuescope over USB/IP',
-  observe: 'driven by the kernel, observed by Queuescope',
-  simulate: 'virtual device',
-};
 
 /**
  * A report as one HTML document that needs nothing else: no network, no script. Its content security policy allows its
@@ -370,56 +355,6 @@ ${model.settingsChanges.length > 1 ? markup`<p class="note">Settings were change
 <h3>Queue</h3>${keyValues(byGroup('queue'))}
 <h3>Network</h3>${keyValues(byGroup('network'))}</section>
 </div>`;
-}
-
-function qdiscWords({ kind, ...options }: QdiscSettings): string {
-  if (kind !== 'fq_codel') return kind;
-  const { targetUs, intervalUs, limitPackets, flows, quantumBytes, ecn } = options;
-  return (
-    `fq_codel, target ${formatDuration(targetUs)}, interval ${formatDuration(intervalUs)}, ` +
-    `limit ${formatCount(limitPackets)} packets, ${formatCount(flows)} flows, ` +
-    `quantum ${formatCount(quantumBytes)} bytes, ECN ${ecn ? 'on' : 'off'}`
-  );
-}
-
-function settingRows(
-  { bql, qdisc, load, ping, address, target, sampleRateHz }: SessionSettings,
-  mode: Mode,
-): (readonly [string, string])[] {
-  const isObserved = mode === 'observe';
-  const limitMax = bql.limitMaxBytes === maxLimitBytes ? 'none' : formatBytes(bql.limitMaxBytes);
-  const rate =
-    load.rateBitsPerSecond === 0 ? 'as fast as the queue takes it' : formatBitRate(load.rateBitsPerSecond);
-  return [
-    ['BQL', bql.enabled ? 'on' : 'off'],
-    ['BQL limits', `lowest ${formatBytes(bql.limitMinBytes)}, highest ${limitMax}`],
-    ['BQL hold time', formatDuration(bql.holdTimeMs * 1000)],
-    ['Qdisc', isObserved ? 'the system’s' : qdiscWords(qdisc)],
-    [
-      'Load',
-      isObserved
-        ? 'that of other programs'
-        : load.enabled
-          ? `${rate}, UDP of ${formatCount(load.payloadBytes)} bytes to port ${load.targetPort}`
-          : 'off',
-    ],
-    [
-      'Ping',
-      ping.enabled
-        ? `every ${formatDuration(ping.intervalMs * 1000)}, ${formatCount(ping.payloadBytes)} bytes, TOS 0x${ping.tos.toString(16).padStart(2, '0')}; lost after ${formatDuration(ping.timeoutMs * 1000)}`
-        : 'off',
-    ],
-    [
-      'Address',
-      isObserved
-        ? 'as the system has set it'
-        : address.mode === 'dhcp'
-          ? 'by DHCP'
-          : `static, ${address.cidr}`,
-    ],
-    ['Target', target ?? 'the gateway'],
-    ['Samples', `${formatCount(sampleRateHz)} a second`],
-  ];
 }
 
 function keyValues(rows: readonly (readonly [string, string | undefined])[]): Markup {

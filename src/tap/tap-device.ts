@@ -2,7 +2,8 @@ import { closeSync, constants, openSync, readFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { fromHex } from '../base/bytes.ts';
 import { AppError } from '../base/errors.ts';
-import { errorNumbers, type TunCalls } from './tun-calls.ts';
+import type { FileWatch, ReadyFiles } from '../linux/ready-files.ts';
+import { errorNumbers, pollEvents, type SystemCalls } from '../linux/system-calls.ts';
 
 const devicePath = '/dev/net/tun';
 /** _IOW('T', 202, int): attaches the file to an interface, which is made if there is none of that name. */
@@ -13,8 +14,12 @@ const interfaceRequestBytes = 40;
 const nameBytes = 16;
 /** IFF_TAP: Ethernet frames; IFF_NO_PI: nothing in front of them. */
 const tapWithoutInformation = 0x0002 | 0x1000;
-/** So often a wait looks whether it is still wanted. */
-const waitMs = 200;
+
+/** What is needed to speak to the kernel, and to wait for it. */
+export interface TapAccess {
+  readonly calls: SystemCalls;
+  readonly files: ReadyFiles;
+}
 
 /** Linux's rule for names of interfaces, without the characters that a shell minds. */
 export function isInterfaceName(name: string): boolean {
@@ -35,15 +40,17 @@ export interface TapDrops {
  */
 export class TapDevice {
   readonly name: string;
-  readonly #calls: TunCalls;
+  readonly #calls: SystemCalls;
   readonly #fd: number;
-  #waiting = false;
+  readonly #watch: FileWatch;
+  #whenReadable: (() => void) | undefined;
   #closed = false;
 
-  private constructor(name: string, calls: TunCalls, fd: number) {
+  private constructor(name: string, { calls, files }: TapAccess, fd: number) {
     this.name = name;
     this.#calls = calls;
     this.#fd = fd;
+    this.#watch = files.watch(fd, pollEvents.in, () => this.#handleReadable());
   }
 
   /**
@@ -52,7 +59,8 @@ export class TapDevice {
    * @throws AppError `bad-input`, `access-denied` (with the commands that make one for this user), `device-busy`,
    *   `device-failed`
    */
-  static open(name: string, calls: TunCalls): TapDevice {
+  static open(name: string, access: TapAccess): TapDevice {
+    const { calls } = access;
     if (!isInterfaceName(name)) {
       throw new AppError('bad-input', `"${name}" cannot be the name of a network interface`, {
         remedy: 'Choose at most 15 letters and digits, like qs0.',
@@ -72,7 +80,7 @@ export class TapDevice {
       closeSync(fd);
       throw attachFailure(name, -result);
     }
-    return new TapDevice(name, calls, fd);
+    return new TapDevice(name, access, fd);
   }
 
   /** Reads one frame. @returns its length; 0: there is none; -1: the interface is gone */
@@ -90,18 +98,16 @@ export class TapDevice {
 
   /** Calls `ready` once, as soon as there is something to read; not any more after {@link close}. */
   whenReadable(ready: () => void): void {
-    if (this.#waiting || this.#closed) return;
-    this.#waiting = true;
-    this.#calls.waitReadable(this.#fd, waitMs, (readable) => {
-      this.#waiting = false;
-      if (this.#closed) {
-        closeSync(this.#fd);
-      } else if (readable) {
-        ready();
-      } else {
-        this.whenReadable(ready);
-      }
-    });
+    if (this.#closed) return;
+    this.#whenReadable = ready;
+    this.#watch.arm();
+  }
+
+  #handleReadable(): void {
+    this.#watch.disarm();
+    const ready = this.#whenReadable;
+    this.#whenReadable = undefined;
+    ready?.();
   }
 
   /** Tells the host whether frames that it sends can go anywhere. */
@@ -137,8 +143,7 @@ export class TapDevice {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    // A thread that waits on the file must not find another one under its number: it closes it when it is done.
-    if (!this.#waiting) closeSync(this.#fd);
+    this.#watch.close();
   }
 }
 

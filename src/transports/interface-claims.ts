@@ -1,6 +1,6 @@
 import type { Log } from '../base/log.ts';
 import type { CloseReport, InterfaceDriver, NotReturned } from './usb-bus.ts';
-import type { LibusbCallback, LibusbDevice, LibusbError } from './libusb-module.ts';
+import type { LibusbCallback, LibusbError, LibusbHandle } from './libusb-module.ts';
 import { libusbErrno, libusbErrors } from './libusb-status.ts';
 
 /** How long a driver may take to come back after it was attached; most are there at once. */
@@ -11,7 +11,7 @@ export interface InterfaceClaimsOptions {
   /** For log lines. */
   readonly id: string;
   /** Open. */
-  readonly handle: LibusbDevice;
+  readonly handle: LibusbHandle;
   readonly log: Log;
   /** Which drivers have which interfaces at this moment. */
   readonly readDrivers: () => Promise<readonly InterfaceDriver[]>;

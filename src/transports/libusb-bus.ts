@@ -27,6 +27,7 @@ import {
   type UsbLease,
 } from './usb-bus.ts';
 import type { UsbPlatform } from './usb-platform.ts';
+import type { UsbfsAccess } from './usbfs-device.ts';
 import { type UsbWatch, watchLibusb, watchSysfs } from './usb-watch.ts';
 
 /** Plugging one device in makes several events (a hub, a mode switch): the last one counts. */
@@ -40,6 +41,8 @@ export interface LibusbBusOptions {
   readonly loader?: LibusbLoader;
   /** Linux: sysfs and device nodes; absent: the real ones. */
   readonly files?: LinuxUsbFiles;
+  /** Linux: devices are driven through usbfs directly; absent: through libusb. */
+  readonly usbfs?: UsbfsAccess | undefined;
 }
 
 /**
@@ -67,6 +70,7 @@ export class LibusbBus implements UsbBus {
       loader: options.loader ?? libusbLoader,
       platform: options.platform,
       files: this.#files,
+      usbfs: options.usbfs,
       isOpenHere: (id) => this.#leases.has(id),
     });
   }
@@ -76,6 +80,7 @@ export class LibusbBus implements UsbBus {
   }
 
   async unavailable(): Promise<AppError | undefined> {
+    if (this.#options.usbfs !== undefined) return undefined;
     try {
       await this.#devices.load();
       return undefined;
@@ -210,8 +215,8 @@ export class LibusbBus implements UsbBus {
     const id = info.id;
     const { log, clock } = this.#options;
     const transport = new LibusbTransport({
-      module: found.module,
       handle,
+      createTransfer: found.createTransfer,
       device: { speed: info.speed, descriptor: info.descriptor, configuration },
       clock,
       onHandlerError:

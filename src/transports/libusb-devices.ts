@@ -4,13 +4,22 @@ import type { ConfigurationDescriptor } from '../wire/usb-descriptor.ts';
 import { type DeviceDescriptors, inferSpeed, parseDeviceDescriptors } from './device-descriptors.ts';
 import { configurationBytesFromLibusb, deviceDescriptorFromLibusb } from './libusb-descriptors.ts';
 import { accessRemedy, describeHolders, type FailedDevice, missingNodeRemedy } from './libusb-errors.ts';
-import type { LibusbDevice, LibusbHotplug, LibusbLoader, LibusbModule } from './libusb-module.ts';
+import {
+  type CreateTransfer,
+  type LibusbDevice,
+  type LibusbHandle,
+  type LibusbHotplug,
+  type LibusbLoader,
+  type LibusbModule,
+  transfersOf,
+} from './libusb-module.ts';
 import { type DeviceStrings, readDeviceStrings } from './libusb-strings.ts';
 import { parseBosDescriptor } from '../wire/usb-bos.ts';
 import type { LinuxUsbDevice, LinuxUsbFiles } from './linux-usb-files.ts';
 import { parseConfigurationDescriptor } from '../wire/usb-descriptor.ts';
 import type { InterfaceDriver, OpenRequest, UsbBusDevice, UsbBusProblem } from './usb-bus.ts';
 import type { UsbPlatform } from './usb-platform.ts';
+import { type UsbfsAccess, UsbfsDevice } from './usbfs-device.ts';
 
 const hubClass = 9;
 const idPrefix = 'usb:';
@@ -18,9 +27,10 @@ const idPrefix = 'usb:';
 /** A device with everything that is needed to open it. */
 export interface FoundDevice {
   readonly info: UsbBusDevice;
-  readonly handle: LibusbDevice;
-  /** The instance of the addon that the handle belongs to. */
-  readonly module: LibusbModule;
+  readonly handle: LibusbHandle;
+  readonly createTransfer: CreateTransfer;
+  /** The value of the configuration that it is in now, where it is not for sysfs to say. */
+  readonly activeConfiguration?: () => number | undefined;
   readonly failed: FailedDevice;
 }
 
@@ -29,6 +39,8 @@ export interface LibusbDevicesOptions {
   readonly platform: UsbPlatform;
   /** Linux only. */
   readonly files: LinuxUsbFiles | undefined;
+  /** Linux: devices are opened through usbfs directly; undefined: through libusb. */
+  readonly usbfs?: UsbfsAccess | undefined;
   /** Whether a device is open in this program: such a handle must be left alone. */
   readonly isOpenHere: (id: string) => boolean;
 }
@@ -90,13 +102,19 @@ export class LibusbDevices {
       const handle = module.getDeviceList().find((device) => idOf(device) === id);
       if (handle === undefined) return undefined;
       const info = await this.#describe(module, handle);
-      return { info, handle, module, failed: failedDevice(info, undefined) };
+      return { info, ...withTransfers(module, handle), failed: failedDevice(info, undefined) };
     }
 
     const device = id.startsWith(idPrefix) ? await files.read(id.slice(idPrefix.length)) : undefined;
     const info = device === undefined ? undefined : await this.#describeLinux(device);
     if (device === undefined || info === undefined) return undefined;
-    const failed = failedDevice(info, files.nodePath(device));
+    const nodePath = files.nodePath(device);
+    const failed = failedDevice(info, nodePath);
+    const { usbfs } = this.#options;
+    if (usbfs !== undefined) {
+      const handle = new UsbfsDevice(usbfs, nodePath, device);
+      return { info, handle, createTransfer: handle.createTransfer.bind(handle), failed };
+    }
     await this.load();
     for (const renew of [false, true]) {
       const module = await this.#instance(renew);
@@ -105,7 +123,7 @@ export class LibusbDevices {
         .find(
           (other) => other.busNumber === device.busNumber && other.deviceAddress === device.deviceAddress,
         );
-      if (handle !== undefined) return { info, handle, module, failed };
+      if (handle !== undefined) return { info, ...withTransfers(module, handle), failed };
     }
     return undefined;
   }
@@ -121,7 +139,7 @@ export class LibusbDevices {
   async readDrivers(found: FoundDevice): Promise<readonly InterfaceDriver[]> {
     const { files } = this.#options;
     if (files !== undefined) return files.interfaceDrivers(found.info.id.slice(idPrefix.length));
-    const configuration = activeConfigurationOf(found.info.configurations, activeValueOf(found.handle));
+    const configuration = activeConfigurationOf(found.info.configurations, found.activeConfiguration?.());
     const drivers: InterfaceDriver[] = [];
     for (const { number } of configuration?.interfaces ?? []) {
       try {
@@ -279,6 +297,17 @@ function activeValueOf(handle: LibusbDevice): number | undefined {
   } catch {
     return undefined;
   }
+}
+
+function withTransfers(
+  module: LibusbModule,
+  handle: LibusbDevice,
+): Pick<FoundDevice, 'handle' | 'createTransfer' | 'activeConfiguration'> {
+  return {
+    handle,
+    createTransfer: transfersOf(module, handle),
+    activeConfiguration: () => activeValueOf(handle),
+  };
 }
 
 function idOf(device: LibusbDevice): string {

@@ -1,6 +1,6 @@
 import type { Log } from '../base/log.ts';
 import { Deadline, type InterfaceClaims } from './interface-claims.ts';
-import type { LibusbDevice } from './libusb-module.ts';
+import type { LibusbHandle } from './libusb-module.ts';
 import type { LibusbTransport } from './libusb-transport.ts';
 import { closeLimitMs, type CloseReport, type NotReturned, type UsbLease } from './usb-bus.ts';
 
@@ -14,7 +14,7 @@ const giveBackLimitMs = closeLimitMs - drainLimitMs - drainAfterReleaseMs - bloc
 
 export interface LibusbLeaseOptions {
   readonly id: string;
-  readonly handle: LibusbDevice;
+  readonly handle: LibusbHandle;
   readonly transport: LibusbTransport;
   readonly claims: InterfaceClaims;
   readonly log: Log;
@@ -26,7 +26,7 @@ export interface LibusbLeaseOptions {
 export class LibusbLease implements UsbLease {
   readonly id: string;
   readonly transport: LibusbTransport;
-  readonly handle: LibusbDevice;
+  readonly handle: LibusbHandle;
   readonly #claims: InterfaceClaims;
   readonly #log: Log;
   readonly #onClosed: () => void;

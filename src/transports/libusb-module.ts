@@ -82,19 +82,17 @@ export interface LibusbDeviceDescriptor {
   readonly bNumConfigurations: number;
 }
 
-/** A device that libusb knows. All calls without a callback block until they are done. */
-export interface LibusbDevice {
+/**
+ * What is done with a device in order to drive it. All calls without a callback block until they are done. (A
+ * `UsbfsDevice` offers the same without libusb.)
+ */
+export interface LibusbHandle {
   readonly busNumber: number;
   readonly deviceAddress: number;
-  /** Absent for root hubs, and where the system does not tell. */
-  readonly portNumbers?: readonly number[] | undefined;
-  readonly deviceDescriptor: LibusbDeviceDescriptor;
 
   __open(): void;
   /** Throws while a transfer or another call with a callback is pending. */
   __close(): void;
-  __getConfigDescriptor(): LibusbConfigDescriptor;
-  __getAllConfigDescriptors(): LibusbConfigDescriptor[];
   __setConfiguration(value: number, callback: LibusbCallback): void;
   __claimInterface(interfaceNumber: number): void;
   __releaseInterface(interfaceNumber: number, callback: LibusbCallback): void;
@@ -105,6 +103,26 @@ export interface LibusbDevice {
   __attachKernelDriver(interfaceNumber: number): void;
   reset(callback: LibusbCallback): void;
 }
+
+/** A device that libusb knows. */
+export interface LibusbDevice extends LibusbHandle {
+  /** Absent for root hubs, and where the system does not tell. */
+  readonly portNumbers?: readonly number[] | undefined;
+  readonly deviceDescriptor: LibusbDeviceDescriptor;
+  __getConfigDescriptor(): LibusbConfigDescriptor;
+  __getAllConfigDescriptors(): LibusbConfigDescriptor[];
+}
+
+/**
+ * Makes transfers for one device.
+ * @param timeoutMs 0: none
+ */
+export type CreateTransfer = (
+  endpointAddress: number,
+  type: number,
+  timeoutMs: number,
+  callback: LibusbTransferCallback,
+) => LibusbTransfer;
 
 export interface LibusbModule {
   /** 0, or why libusb could not be initialised; nothing else is usable then. */
@@ -117,6 +135,12 @@ export interface LibusbModule {
     callback: LibusbTransferCallback,
   ) => LibusbTransfer;
   getDeviceList(): LibusbDevice[];
+}
+
+/** How the addon makes transfers for a device. */
+export function transfersOf(module: LibusbModule, handle: LibusbDevice): CreateTransfer {
+  return (endpointAddress, type, timeoutMs, callback) =>
+    new module.Transfer(handle, endpointAddress, type, timeoutMs, callback);
 }
 
 /** The package's events, from the first instance of the addon only. */

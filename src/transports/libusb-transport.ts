@@ -12,7 +12,7 @@ import type {
 } from '../usbnet/transport.ts';
 import type { EndpointDescriptor } from '../wire/usb-descriptor.ts';
 import { IdleWait } from './idle-wait.ts';
-import type { LibusbDevice, LibusbError, LibusbModule, LibusbTransfer } from './libusb-module.ts';
+import type { CreateTransfer, LibusbError, LibusbHandle, LibusbTransfer } from './libusb-module.ts';
 import {
   libusbErrno,
   libusbErrors,
@@ -28,9 +28,9 @@ const noData = new Uint8Array(0);
 const emptyBuffer = Buffer.alloc(0);
 
 export interface LibusbTransportOptions {
-  readonly module: LibusbModule;
   /** Open, with the interfaces claimed that the endpoints belong to. */
-  readonly handle: LibusbDevice;
+  readonly handle: LibusbHandle;
+  readonly createTransfer: CreateTransfer;
   readonly device: UsbDevice;
   readonly clock: Clock;
   /** Gets what the handler throws: an exception that leaves a callback of the addon is lost without a trace. */
@@ -97,8 +97,8 @@ interface ActiveRequest {
  */
 export class LibusbTransport implements Transport {
   readonly device: UsbDevice;
-  readonly #module: LibusbModule;
-  readonly #handle: LibusbDevice;
+  readonly #createTransfer: CreateTransfer;
+  readonly #handle: LibusbHandle;
   readonly #clock: Clock;
   readonly #onHandlerError: (error: unknown) => void;
   #handler: TransportHandler | undefined;
@@ -119,7 +119,7 @@ export class LibusbTransport implements Transport {
 
   constructor(options: LibusbTransportOptions) {
     this.device = options.device;
-    this.#module = options.module;
+    this.#createTransfer = options.createTransfer;
     this.#handle = options.handle;
     this.#clock = options.clock;
     this.#onHandlerError = options.onHandlerError;
@@ -287,8 +287,7 @@ export class LibusbTransport implements Transport {
   // ---- transfers ----
 
   #makeNative(transfer: PooledTransfer): LibusbTransfer {
-    return new this.#module.Transfer(
-      this.#handle,
+    return this.#createTransfer(
       transfer.endpointAddress,
       libusbTransferTypes[transfer.endpoint.type],
       0,
@@ -322,8 +321,7 @@ export class LibusbTransport implements Transport {
 
   #makeZeroPacket(endpoint: EndpointDescriptor): ZeroPacket {
     const zeroPacket: ZeroPacket = { native: undefined, owner: undefined };
-    zeroPacket.native = new this.#module.Transfer(
-      this.#handle,
+    zeroPacket.native = this.#createTransfer(
       endpoint.address,
       libusbTransferTypes[endpoint.type],
       0,
@@ -399,8 +397,7 @@ export class LibusbTransport implements Transport {
     buffer.writeUInt16LE(length, 6);
     if (!isIn) buffer.set(request.data, setupLength);
     // A transfer of our own, not the package's controlTransfer(): this one can be cancelled.
-    const native = new this.#module.Transfer(
-      this.#handle,
+    const native = this.#createTransfer(
       0,
       libusbTransferTypes.control,
       Math.max(1, Math.round(request.timeoutMs)),

@@ -62,6 +62,48 @@ describe('list', () => {
   });
 });
 
+describe('doctor', () => {
+  const doctorSchema = z.object({
+    state: z.enum(['ok', 'warning', 'problem']),
+    exitCode: z.number(),
+    checks: z.array(
+      z.object({
+        id: z.string(),
+        group: z.string(),
+        subject: z.string().nullable(),
+        state: z.enum(['ok', 'warning', 'problem', 'not-applicable']),
+        message: z.string().min(1),
+        remedy: z.string().nullable(),
+        kind: z.string().nullable(),
+      }),
+    ),
+  });
+
+  test('--json prints one document of findings; its exit code is that of the command', async () => {
+    const { exitCode, stdout, stderr } = await runCli(['doctor', '--json'], {
+      QUEUESCOPE_RECORDINGS: folder,
+    });
+    expect(stderr).toBe('');
+    const document = doctorSchema.parse(JSON.parse(stdout));
+    expect(exitCode).toBe(document.exitCode);
+    const find = (id: string): unknown => document.checks.find((check) => check.id === id);
+    // What runs the tests has them.
+    for (const id of ['node-version', 'recordings-folder', 'usb-library']) {
+      expect(find(id)).toMatchObject({ state: 'ok' });
+    }
+  });
+
+  test('no place for recordings: exit code 2, and words that fit a terminal', async () => {
+    const { exitCode, stdout } = await runCli(['doctor'], {
+      QUEUESCOPE_RECORDINGS: join(root, 'package.json', 'no-folder'),
+    });
+    // A problem with a device would come first.
+    expect([2, 4, 5]).toContain(exitCode);
+    expect(stdout).toMatch(/^ {2}problem {2}Recordings cannot be written to/m);
+    expect(stdout).toMatch(/^ +export QUEUESCOPE_RECORDINGS=FOLDER$/m);
+  });
+});
+
 describe('identify', () => {
   const descriptors = fileURLToPath(new URL('../fixtures/descriptors/', import.meta.url));
   const listing = join(descriptors, 'huawei-1506-ncm.txt');
@@ -147,6 +189,12 @@ describe('dql-replay', () => {
       'bad.jsonl',
       '{"hold_time":1,"limit_max":9}\n{"completed":5,"now":1}\n',
       /line 2/,
+    ],
+    [
+      'a file without a line’s end',
+      'endless.jsonl',
+      '\0'.repeat(1_100_000),
+      /line 1 is longer than 1,000,000 characters/,
     ],
   ])('%s: exit code 2, and words', async (_name, file, text, words) => {
     const path = inFolder(file);
@@ -580,11 +628,49 @@ describe('run, sessions and report', () => {
     expect(lastUs - Number(lastRow[column])).toBeLessThan(1_000_000);
   }, 60_000);
 
+  test('compare: one document of two recordings, and words', async () => {
+    const other = inFolder('fq-codel.qscope');
+    const { exitCode, stdout } = await runCli(['compare', recording, other, '--json']);
+    expect(exitCode).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      format: 'queuescope-comparison',
+      a: { fileName: 'run.qscope' },
+      b: { fileName: 'fq-codel.qscope' },
+      arms: {
+        bqlOff: { a: { rttP50Us: expect.any(Number) }, b: null },
+        bqlOn: { ratio: { throughputBitsPerSecond: expect.any(Number) } },
+      },
+      warnings: expect.arrayContaining([expect.objectContaining({ id: 'different-settings' })]),
+    });
+    const words = await runCli(['compare', recording, other]);
+    expect(words.exitCode).toBe(0);
+    expect(words.stdout).toMatch(/^Throughput +10\.\d Mbit\/s +10\.\d Mbit\/s/m);
+    expect(words.stdout).toContain('none of them is called significant');
+  });
+
+  test('compare: a recording that is missing or none is told, with exit code 2', async () => {
+    for (const file of [inFolder('missing.qscope'), inFolder('no.qscope')]) {
+      const { exitCode, stdout, stderr } = await runCli(['compare', recording, file, '--json']);
+      expect(exitCode).toBe(2);
+      expect(stdout).toBe('');
+      expect(stderr).toContain(file.endsWith('no.qscope') ? 'no.qscope' : 'there is no such file');
+    }
+  });
+
   test('sessions lists what is in the library', async () => {
     const { exitCode, stdout } = await runCli(['sessions', '--json'], { QUEUESCOPE_RECORDINGS: folder });
     expect(exitCode).toBe(0);
     const recordings = JSON.parse(stdout) as { fileName: string; state: string }[];
     expect(recordings.find(({ fileName }) => fileName === 'run.qscope')).toMatchObject({ state: 'closed' });
+  });
+
+  test('sessions says why a file is damaged', async () => {
+    const damaged = mkdtempSync(join(folder, 'damaged-'));
+    writeFileSync(join(damaged, 'broken.qscope'), 'not a database, but long enough'.repeat(100));
+    const { exitCode, stdout, stderr } = await runCli(['sessions'], { QUEUESCOPE_RECORDINGS: damaged });
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/broken\.qscope +damaged/);
+    expect(stderr).toMatch(/^broken\.qscope could not be opened: it is damaged, or not a recording$/m);
   });
 });
 

@@ -47,6 +47,7 @@ two_programs() {
   "${queuescope[@]}" run "usb:$usb" "${run_arguments[@]}" --duration 2 \
     > "$scenario_folder/second.jsonl" 2> "$scenario_folder/second.err" || code=$?
   fact second "$code"
+  "${queuescope[@]}" doctor --json > "$scenario_folder/doctor.json"
   # The first one goes on: as many samples again.
   wait_for 60 has_samples first $(($(grep -c '"type":"sample"' "$scenario_folder/first.jsonl") + 20))
   kill -INT "$first"
@@ -71,6 +72,10 @@ denied() {
     "${queuescope[@]}" run "usb:$usb" "${run_arguments[@]}" --duration 2 \
     > "$scenario_folder/$1.jsonl" 2> "$scenario_folder/$1.err" || code=$?
   fact "$1" "$code"
+  code=0
+  setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/run/work \
+    "${queuescope[@]}" doctor > "$scenario_folder/$1-doctor.txt" || code=$?
+  fact "$1-doctor" "$code"
 }
 
 killed() {

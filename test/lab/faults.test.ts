@@ -39,6 +39,12 @@ test('two programs on one device: the second is told, the first goes on', () => 
   const scenario = guest.scenario('two-programs');
   expect(scenario.number('second')).toBe(exitCodes.accessDenied);
   expect(scenario.text('second.err')).toMatch(/in use/i);
+  expect(scenario.json('doctor.json')).toMatchObject({
+    exitCode: 0,
+    checks: expect.arrayContaining([
+      expect.objectContaining({ id: 'usb-holders', message: expect.stringMatching(/in use by node/) }),
+    ]),
+  });
   expect(scenario.number('first')).toBe(exitCodes.interrupted);
   expect(scenario.fact('driverAfter')).toBe('cdc_ncm');
 });
@@ -49,6 +55,13 @@ test('no permission: what would help is printed, the udev rule where udev runs',
   expect(scenario.text('without-udev.err')).toMatch(/^chmod a\+rw \/dev\/bus\/usb\/\d+\/\d+$/m);
   expect(scenario.number('with-udev')).toBe(exitCodes.accessDenied);
   expect(scenario.text('with-udev.err')).toMatch(/ATTR\{idVendor\}=="1d6b"/);
+  // Doctor says the same before anything is tried.
+  expect(scenario.number('without-udev-doctor')).toBe(exitCodes.accessDenied);
+  expect(scenario.text('without-udev-doctor.txt')).toMatch(/^ +chmod a\+rw \/dev\/bus\/usb\/\d+\/\d+$/m);
+  expect(scenario.number('with-udev-doctor')).toBe(exitCodes.accessDenied);
+  expect(scenario.text('with-udev-doctor.txt')).toMatch(
+    /^ +SUBSYSTEM.*ATTR\{idVendor\}=="1d6b".*"uaccess"$/m,
+  );
   expect(scenario.fact('driverAfter')).toBe('cdc_ncm');
 });
 

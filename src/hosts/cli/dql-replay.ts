@@ -1,7 +1,7 @@
 import { AppError, exitCodes } from '../../base/errors.ts';
 import { ReplayError, replayTrace } from '../../bql/replay.ts';
 import type { Command } from './command.ts';
-import { readTextFile } from './files.ts';
+import { textLines } from './files.ts';
 
 export interface DqlReplayOptions {
   readonly file: string;
@@ -9,9 +9,8 @@ export interface DqlReplayOptions {
 
 /** `queuescope dql-replay FILE`: one JSON line for each completion of a BQL trace, as our DQL sees it. */
 export const dqlReplay: Command<DqlReplayOptions> = async ({ output }, { file }) => {
-  const text = readTextFile(file);
   try {
-    for (const state of replayTrace(text.split('\n'))) output.json(state);
+    for (const state of replayTrace(textLines(file))) output.json(state);
   } catch (error) {
     if (!(error instanceof ReplayError)) throw error;
     throw new AppError('bad-input', `${file}: ${error.message}`, { details: { file, line: error.line } });

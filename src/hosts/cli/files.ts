@@ -1,6 +1,15 @@
-import { readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { buffer } from 'node:stream/consumers';
+import {
+  closeSync,
+  openSync,
+  readSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { AppError } from '../../base/errors.ts';
+import { formatBytes, formatCount } from '../../base/units.ts';
 
 function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
@@ -34,23 +43,100 @@ export function describeFileFailure(verb: 'read' | 'written', path: string, erro
 /** Some editors put it in front of what they save as UTF-8; it belongs to no format that is read here. */
 const byteOrderMark = '\ufeff';
 
-/** @throws AppError `file-failed` */
-export function readTextFile(path: string): string {
+/** No scenario and no listing is nearly as long; what has no end (/dev/zero) must not fill the memory. */
+const largestFileBytes = 64_000_000;
+const longestLineCharacters = 1_000_000;
+const chunkBytes = 65_536;
+
+/** A file in pieces; each is good until the next one. @throws AppError `file-failed` */
+function* chunksOf(path: string): Generator<Uint8Array> {
+  let file: number | undefined;
   try {
-    const text = readFileSync(path, 'utf8');
-    return text.startsWith(byteOrderMark) ? text.slice(1) : text;
+    file = openSync(path, 'r');
+    const chunk = new Uint8Array(chunkBytes);
+    for (let length; (length = readSync(file, chunk)) > 0;) yield chunk.subarray(0, length);
   } catch (error) {
-    throw describeFileFailure('read', path, error);
+    throw error instanceof AppError ? error : describeFileFailure('read', path, error);
+  } finally {
+    if (file !== undefined) closeSync(file);
   }
 }
 
-/** The bytes of a file; "-" is standard input, to its end. @throws AppError `file-failed` */
-export async function readBytes(path: string): Promise<Uint8Array> {
-  try {
-    return path === '-' ? await buffer(process.stdin) : readFileSync(path);
-  } catch (error) {
-    throw describeFileFailure('read', path === '-' ? 'Standard input' : path, error);
+/** Puts pieces together, as long as they are not too many. */
+class BoundedBytes {
+  readonly #name: string;
+  readonly #chunks: Uint8Array[] = [];
+  #bytes = 0;
+
+  constructor(name: string) {
+    this.#name = name;
   }
+
+  /** @throws AppError `bad-input` once there are more than {@link largestFileBytes} */
+  add(chunk: Uint8Array): void {
+    this.#bytes += chunk.length;
+    if (this.#bytes > largestFileBytes) {
+      throw new AppError('bad-input', `${this.#name} is longer than ${formatBytes(largestFileBytes)}`, {
+        remedy: 'Check that it is the right one.',
+      });
+    }
+    this.#chunks.push(chunk.slice());
+  }
+
+  whole(): Uint8Array {
+    return Buffer.concat(this.#chunks);
+  }
+}
+
+/** @throws AppError `file-failed`; `bad-input` if it is longer than any that is meant */
+export function readTextFile(path: string): string {
+  const bytes = new BoundedBytes(path);
+  for (const chunk of chunksOf(path)) bytes.add(chunk);
+  const text = Buffer.from(bytes.whole()).toString('utf8');
+  return text.startsWith(byteOrderMark) ? text.slice(1) : text;
+}
+
+/**
+ * The bytes of a file; "-" is standard input, to its end.
+ * @throws AppError `file-failed`; `bad-input` if there are more than any that are meant
+ */
+export async function readBytes(path: string): Promise<Uint8Array> {
+  const name = path === '-' ? 'Standard input' : path;
+  const bytes = new BoundedBytes(name);
+  if (path !== '-') {
+    for (const chunk of chunksOf(path)) bytes.add(chunk);
+    return bytes.whole();
+  }
+  try {
+    for await (const chunk of process.stdin) bytes.add(chunk as Uint8Array);
+  } catch (error) {
+    throw error instanceof AppError ? error : describeFileFailure('read', name, error);
+  }
+  return bytes.whole();
+}
+
+/**
+ * The lines of a text, one after the other and without their ends, however long the whole is.
+ * @throws AppError `file-failed`; `bad-input` for a line that is longer than any that is meant
+ */
+export function* textLines(path: string): Generator<string> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  let line = 1;
+  for (const chunk of chunksOf(path)) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
+    rest = lines.pop() ?? '';
+    line += lines.length;
+    if (rest.length > longestLineCharacters) {
+      throw new AppError(
+        'bad-input',
+        `${path}: line ${line} is longer than ${formatCount(longestLineCharacters)} characters`,
+        { details: { file: path, line }, remedy: 'Check that it is the right file.' },
+      );
+    }
+    yield* lines;
+  }
+  yield rest + decoder.decode();
 }
 
 /**

@@ -7,7 +7,9 @@ import { createPinoLog, logLevelOf } from '../pino-log.ts';
 import { usbipPort } from '../../wire/usbip.ts';
 import { version } from '../version.ts';
 import type { Command, CommandContext } from './command.ts';
+import { compare } from './compare.ts';
 import { dqlReplay } from './dql-replay.ts';
+import { doctor } from './doctor.ts';
 import { describeFileFailure } from './files.ts';
 import { identify } from './identify.ts';
 import { Interruption } from './interruption.ts';
@@ -218,10 +220,24 @@ function createProgram(context: CommandContext, setExitCode: (exitCode: number) 
     );
 
   program
+    .command('compare')
+    .argument('<a.qscope>', 'a recording')
+    .argument('<b.qscope>', 'another one, of another day, firmware or device')
+    .description('hold two recordings side by side')
+    .addOption(json)
+    .action((a: string, b: string, options: { json: boolean }) => act(compare, { a, b, ...options }));
+
+  program
     .command('dql-replay')
     .argument('<file.jsonl>', 'a BQL trace')
     .description('replay a trace of BQL events through our DQL; one JSON line a completion')
     .action((file: string) => act(dqlReplay, { file }));
+
+  program
+    .command('doctor')
+    .description('say what on this machine stops a device from being driven or observed, and what to do')
+    .addOption(json)
+    .action((options: { json: boolean }) => act(doctor, options));
 
   program
     .command('serve')

@@ -33,5 +33,10 @@ export const sessions: Command<SessionsOptions> = async (context, { json }) => {
       ]),
     ]),
   );
+  for (const { fileName, state, reason } of recordings) {
+    if (reason === undefined) continue;
+    // Why a file cannot be read names it already.
+    output.note(state === 'damaged' ? reason : `${fileName} ended before its time: ${reason}`);
+  }
   return exitCodes.ok;
 };

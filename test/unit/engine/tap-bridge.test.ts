@@ -47,12 +47,17 @@ let tap: HandMadeTap;
 let sent: Packet[];
 let qdiscLength: number;
 let bridge: TapBridge;
+/** Real time so far, and what each look at the clock finds to have passed. */
+let costUs: number;
+let readUs: number;
 const frame = new Uint8Array(60);
 
 beforeEach(() => {
   tap = new HandMadeTap();
   sent = [];
   qdiscLength = 0;
+  costUs = 0;
+  readUs = 1;
   bridge = new TapBridge(
     tap,
     {
@@ -67,6 +72,7 @@ beforeEach(() => {
       },
     },
     (action) => action(1),
+    { nowUs: () => (costUs += readUs) },
   );
 });
 
@@ -76,6 +82,17 @@ function turn(nowUs: number): void {
 }
 
 describe('from the host', () => {
+  test('while the qdisc is full, a machine that takes long for each frame takes fewer', () => {
+    qdiscLength = 950;
+    readUs = 30;
+    tap.fromHost.push(...Array.from({ length: 100 }, () => frame));
+    tap.wake();
+    turn(1);
+    expect(sent).toHaveLength(3);
+    turn(1001);
+    expect(sent).toHaveLength(6);
+  });
+
   test('nothing is read before there is something; then all of it, and it waits again', () => {
     turn(1);
     expect(tap.reads).toBe(0);

@@ -15,9 +15,11 @@ const maxLimit = 1_879_048_192;
 
 /** A folder that looks like the parts of a Linux file system that matter for network interfaces. */
 export class FakeNetdevs {
-  readonly root = mkdtempSync(join(tmpdir(), 'queuescope-netdevs-'));
+  readonly root: string;
 
-  constructor() {
+  /** @param root a folder that is there already, to be added to */
+  constructor(root = mkdtempSync(join(tmpdir(), 'queuescope-netdevs-'))) {
+    this.root = root;
     mkdirSync(join(this.root, 'sys/class/net'), { recursive: true });
     this.routes([]);
   }

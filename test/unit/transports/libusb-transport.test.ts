@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { InvariantError } from '../../../src/base/errors.ts';
 import { parseDeviceDescriptors } from '../../../src/transports/device-descriptors.ts';
+import { transfersOf } from '../../../src/transports/libusb-module.ts';
 import { libusbErrors, libusbTransferStatus } from '../../../src/transports/libusb-status.ts';
 import { LibusbTransport } from '../../../src/transports/libusb-transport.ts';
 import type { Transfer, TransferStatus } from '../../../src/usbnet/transfer.ts';
@@ -35,8 +36,8 @@ class Bench {
     this.handle.__claimInterface(0);
     this.handle.__claimInterface(1);
     this.transport = new LibusbTransport({
-      module: this.usb,
       handle: this.handle,
+      createTransfer: transfersOf(this.usb, this.handle),
       device: ncmDevice(),
       clock: { nowUs: () => ++this.nowUs },
       onHandlerError: (error) => this.handlerErrors.push(error),
@@ -417,8 +418,8 @@ describe('an unplug', () => {
   test('before there is a handler is told to it once it is there', async () => {
     const bench = new Bench();
     const transport = new LibusbTransport({
-      module: bench.usb,
       handle: bench.handle,
+      createTransfer: transfersOf(bench.usb, bench.handle),
       device: ncmDevice(),
       clock: { nowUs: () => 5 },
       onHandlerError: () => {},
@@ -434,8 +435,8 @@ describe('an unplug', () => {
   test('at the very moment at which the handler comes is told once', async () => {
     const bench = new Bench();
     const transport = new LibusbTransport({
-      module: bench.usb,
       handle: bench.handle,
+      createTransfer: transfersOf(bench.usb, bench.handle),
       device: ncmDevice(),
       clock: { nowUs: () => 5 },
       onHandlerError: () => {},

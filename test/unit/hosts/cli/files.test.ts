@@ -11,7 +11,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { AppError } from '../../../../src/base/errors.ts';
-import { isSameFile, readTextFile, writeTextFile } from '../../../../src/hosts/cli/files.ts';
+import {
+  isSameFile,
+  readBytes,
+  readTextFile,
+  textLines,
+  writeTextFile,
+} from '../../../../src/hosts/cli/files.ts';
 
 let folder: string;
 
@@ -80,4 +86,39 @@ test('one file by two names', () => {
   expect(isSameFile(path, join(folder, 'link'))).toBe(true);
   expect(isSameFile(path, join(folder, 'b'))).toBe(false);
   expect(isSameFile(path, join(folder, 'none'))).toBe(false);
+});
+
+test.each([
+  ['', ['']],
+  ['a\n\nb', ['a', '', 'b']],
+  ['a\n', ['a', '']],
+  ['\ufeffa\nä', ['a', 'ä']],
+])('lines of %j', (text, expected) => {
+  const path = join(folder, 'lines');
+  writeFileSync(path, text);
+  expect([...textLines(path)]).toEqual(expected);
+});
+
+test('lines are whole wherever the file is cut into pieces', () => {
+  const path = join(folder, 'lines');
+  // Letters of two bytes, so that some lie on a border.
+  const lines = Array.from({ length: 3000 }, (_line, index) => `${index} ${'ä'.repeat(index % 97)}`);
+  writeFileSync(path, lines.join('\n'));
+  expect([...textLines(path)]).toEqual(lines);
+});
+
+test.skipIf(process.platform === 'win32')('what has no end is given up in time', async () => {
+  const failure = failureOf(() => [...textLines('/dev/zero')]);
+  expect(failure.kind).toBe('bad-input');
+  expect(failure.message).toMatch(/^\/dev\/zero: line 1 is longer than 1,000,000 characters$/);
+  expect(failureOf(() => readTextFile('/dev/zero')).message).toBe('/dev/zero is longer than 64.0 MB');
+  await expect(readBytes('/dev/zero')).rejects.toMatchObject({ kind: 'bad-input' });
+});
+
+test.each([
+  ['textLines', (path: string) => [...textLines(path)]],
+  ['readTextFile', (path: string) => readTextFile(path)],
+])('%s: a folder, and a file that is not there', (_name, read) => {
+  expect(failureOf(() => read(folder)).message).toBe(`${folder} cannot be read: it is a folder`);
+  expect(failureOf(() => read(join(folder, 'none'))).message).toMatch(/there is no such file or folder$/);
 });
