@@ -148,7 +148,7 @@ export const suites = [
     folder: 'test/lab',
     // Much of their time the guests wait, for a minute of traffic or for a device that was unplugged.
     vitestArgs: ['--maxWorkers=2'],
-    alone: ['test/lab/experiment.test.ts', 'test/lab/qdisc.test.ts', 'test/lab/slow-modem.test.ts'],
+    alone: ['experiment', 'qdisc', 'slow-modem', 'tap'].map((name) => `test/lab/${name}.test.ts`),
     usesBuild: true,
     needs: [linuxOnX64, laboratoryTools, laboratoryKernel],
     limitMinutes: 35,

@@ -70,8 +70,8 @@ host_uses_it() {
   ping -c 10 -i 0.1 "$far_host" > "$scenario_folder/ping.txt"
   fact replies $(($(echo_replies) - before))
 
-  measure tcp-up --time 5
-  measure tcp-down --time 5 --reverse
+  measure tcp-up --time 4
+  measure tcp-down --time 4 --reverse
   measure udp-up --time 4 --udp --bitrate 1M
   measure udp-down --time 4 --udp --bitrate 1M --reverse
   fact dropsBefore $(($(statistic tx_dropped) + $(statistic rx_dropped)))

@@ -50,7 +50,7 @@ processor=max,-erms,-smap,-la57
 fast='mitigations=off init_on_alloc=0 randomize_kstack_offset=off hardened_usercopy=off transparent_hugepage=never'
 fast+=' lsm=yama nowatchdog'
 
-# The emulator looks code up in tables of tens of megabytes; pages of 2 MB for them spare it one miss in two, where the C
+# The emulator spends a quarter of its time on looking up code in tables of tens of megabytes: in pages of 2 MB, where the C
 # library and this machine's kernel have them to give.
 export GLIBC_TUNABLES=glibc.malloc.hugetlb=1
 
