@@ -8,7 +8,7 @@ kernel() {
 
 # kernel_drives FUNCTION SPEED: the kernel's driver passes a ping and a small load to the gadget's end.
 kernel_drives() {
-  local usb netdev
+  local usb netdev listing
   gadget "$scenario_name" "$1" "$2"
   peer "$scenario_name"
   usb=$(usb_device "$scenario_name")
@@ -16,7 +16,9 @@ kernel_drives() {
   fact speed "$(usb_speed "$usb")"
   fact driver "$(driver_of "$netdev")"
   fact node "$(stat -c %F "$(usb_node "$usb")")"
-  fact usbPackage "$("$LAB_NODE" "$LAB_CHECKOUT/test/lab/peers/usb-list.cjs" "$usb")"
+  # Meanwhile: it takes node some seconds to start.
+  "$LAB_NODE" "$lab_peers/usb-list.cjs" "$usb" > "$scenario_folder/usb-package" &
+  listing=$!
   ip address add 10.9.0.2/24 dev "$netdev"
   ip link set "$netdev" up
   wait_for 10 has_carrier "$netdev"
@@ -27,6 +29,8 @@ kernel_drives() {
   udp_counters
   wait_for 10 sink_has_told
   fact limitBytes "$(bql "$netdev" limit)"
+  wait "$listing"
+  fact usbPackage "$(< "$scenario_folder/usb-package")"
 }
 
 # arrived COUNT: whether the far end's kernel has as many datagrams, read or thrown away.
