@@ -12,10 +12,11 @@ import { monotonicClock } from './monotonic-clock.ts';
 import { type RunNow, TapBridge } from './tap-bridge.ts';
 
 /**
- * Frames that may wait in the interface for us to take them: in the order that they came, whatever their priority. What
- * is more waits in the host's own qdisc, where it has one.
+ * Frames that may wait in the interface for us to take them: in the order that they came, whatever their priority, and so
+ * not many. What is more the kernel drops (its tun driver holds nobody back), and counts: enough for a few of TCP's bursts
+ * of 45 frames while the event loop is elsewhere.
  */
-const queueFrames = 128;
+const queueFrames = 256;
 
 /** Who is told that the host's side could not be set up, or (undefined) that it is. */
 export type TapReport = (problem: Problem | undefined) => void;

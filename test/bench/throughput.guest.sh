@@ -4,7 +4,7 @@
 far_host=10.9.0.1
 near=10.9.0.2/24
 tap=qs0
-warm_up_seconds=15
+warm_up_seconds=40
 
 # What is written while it measures goes to memory: each write to the host's file system takes the guest milliseconds.
 memory=/run/work/memory

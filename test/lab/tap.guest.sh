@@ -33,11 +33,15 @@ echo_replies() {
   awk '/^Icmp:/ { if (!n) { for (i = 2; i <= NF; i++) if ($i == "InEchoReps") n = i; next } print $n }' /proc/net/snmp
 }
 
-# measure NAME ARGUMENT...: iperf3 from here to the far end and its own account of it.
+# measure NAME ARGUMENT...: iperf3 from here to the far end and its own account of it. A server that has not yet heard of the
+# end of the test before says that it is busy: asked again then.
 measure() {
-  local name=$1
+  wait_for 20 measured "$@"
+}
+measured() {
+  local file=$scenario_folder/$1.json
   shift
-  iperf3 --client "$far_host" --json "$@" > "$scenario_folder/$name.json"
+  iperf3 --client "$far_host" --json "$@" > "$file" || ! grep -q 'server is busy' "$file"
 }
 
 attach() {
