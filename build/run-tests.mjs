@@ -132,28 +132,34 @@ function readReport(file) {
 
 /** @returns {Promise<Counts>} */
 async function runVitest(suite, environment) {
-  const reportFile = join(root, 'test-results', `${suite.name}.json`);
+  const { alone = [], vitestArgs = [] } = suite;
+  const others = alone.flatMap((file) => ['--exclude', file]);
+  const sum = await runFiles(suite, suite.name, [suite.folder, ...others, ...vitestArgs], environment);
+  if (alone.length === 0) return sum;
+  const args = [...alone, '--no-file-parallelism'];
+  const sumAlone = await runFiles(suite, `${suite.name}-alone`, args, environment);
+  return counts(sum.passed + sumAlone.passed, sum.failed + sumAlone.failed, sum.skipped + sumAlone.skipped);
+}
+
+/** One run of vitest, with a report of that name. @returns {Promise<Counts>} */
+async function runFiles(suite, name, args, environment) {
+  const reportFile = join(root, 'test-results', `${name}.json`);
   mkdirSync(dirname(reportFile), { recursive: true });
   rmSync(reportFile, { force: true });
   const { code, timedOut } = await runNode(
     [
       programOf('vitest'),
       'run',
-      suite.folder,
+      ...args,
       '--reporter=default',
       '--reporter=json',
       `--outputFile.json=${reportFile}`,
-      ...(suite.vitestArgs ?? []),
     ],
     { environment, limitMinutes: suite.limitMinutes },
   );
   const sum = readReport(reportFile) ?? counts(0, 0, 0);
   if (code !== 0 && sum.failed === 0) {
-    say(
-      timedOut
-        ? `${suite.name}: stopped after ${suite.limitMinutes} minutes`
-        : `${suite.name}: vitest failed`,
-    );
+    say(timedOut ? `${name}: stopped after ${suite.limitMinutes} minutes` : `${name}: vitest failed`);
     sum.failed++;
   }
   return sum;

@@ -8,21 +8,10 @@ far_host6=fe80::51:53ff:fe00:ff01
 near_host=10.64.0.2
 stream_bytes=10000000
 
-# counters NETDEV: every counter of it that counts something going wrong, with its value if it is not 0.
-counters() {
-  local file value
-  for file in /sys/class/net/"$1"/statistics/*{error,dropped,missed,collisions,over}*; do
-    value=$(< "$file")
-    [ "$value" = 0 ] || echo -n "${file##*/}=$value "
-  done
-}
-
 # adapter NAME PORT PRODUCT: from plugging in to unplugging.
 adapter() {
   local name=$1 port=$2 product=$3 usb netdev each lost=()
-  usbip --tcp-port "$port" attach --remote 10.0.2.2 --busid 1-1
-  usb=$(usb_device "$product" 20)
-  netdev=$(netdev_of "$usb" 30)
+  attach_served "$port" 1-1 "$product"
   fact driver "$(driver_of "$netdev")"
   fact speed "$(usb_speed "$usb")"
   fact address "$(< "/sys/class/net/$netdev/address")"
@@ -31,7 +20,7 @@ adapter() {
   ethtool "$netdev" > "$scenario_folder/ethtool.txt" 2>&1 || true
   busybox udhcpc -i "$netdev" -n -q -t 10 -T 1 -s /bin/true > "$scenario_folder/dhcp" 2>&1
   ip address add "$near_host/24" dev "$netdev"
-  ping -i 0.3 -c 30 -I "$netdev" "$far_host" > "$scenario_folder/ping"
+  ping -i 0.1 -c 30 -I "$netdev" "$far_host" > "$scenario_folder/ping"
   # Around the sizes at which a transfer ends on a packet boundary, with each of the headers (0, 4 and 8 bytes).
   for each in 465 466 467 469 470 471 973 974 975 977 978 979 981 982 983 1472; do
     ping -q -c 1 -W 3 -s "$each" -I "$netdev" "$far_host" > /dev/null || lost+=("$each")
@@ -39,28 +28,24 @@ adapter() {
   fact lost "${lost[*]}"
   "$LAB_NODE" "$lab_peers/tcp-stream.mjs" connect "$far_host" 7000 "$stream_bytes" > "$scenario_folder/stream.json"
   # IPv6 finds its neighbours by group addresses, which the driver lets in by a hash of each.
-  ping -6 -i 0.3 -c 10 "$far_host6%$netdev" > "$scenario_folder/ping6"
+  ping -6 -i 0.1 -c 10 "$far_host6%$netdev" > "$scenario_folder/ping6"
   fact limit "$(bql "$netdev" limit)"
-  fact counters "$(counters "$netdev")"
+  fact counters "$(error_counters "$netdev")"
   # Closed and opened again; a driver that resets its PHY then loses the link for a moment, and drops what was to be sent.
   ip link set "$netdev" down
-  sleep 1
+  pause 1
   ip link set "$netdev" up
-  sleep 3
+  pause 3
   wait_for 30 has_carrier "$netdev"
   ip address replace "$near_host/24" dev "$netdev"
-  ping -i 0.3 -c 10 -I "$netdev" "$far_host" > "$scenario_folder/again"
+  ping -i 0.1 -c 10 -I "$netdev" "$far_host" > "$scenario_folder/again"
   fact inflight "$(bql "$netdev" inflight)"
-  fact countersAgain "$(counters "$netdev")"
+  fact countersAgain "$(error_counters "$netdev")"
   fact qdisc "$(tc -s qdisc show dev "$netdev" | tr '\n' ' ')"
   fact txBytes "$(< "/sys/class/net/$netdev/statistics/tx_bytes")"
   fact rxBytes "$(< "/sys/class/net/$netdev/statistics/rx_bytes")"
-  for each in $(usbip port 2> /dev/null | sed -n 's/^Port \([0-9]*\):.*/\1/p'); do usbip detach --port "$each"; done
-  wait_for 10 is_gone "$product"
+  detach_served
   dmesg > "$scenario_folder/kernel.txt"
-}
-is_gone() {
-  ! find_usb_device "$1"
 }
 
 echo pfifo_fast > /proc/sys/net/core/default_qdisc

@@ -29,7 +29,7 @@ check_recording() {
 }
 
 drive() {
-  local usb recording=$recordings/$scenario_name.qscope code=0 format
+  local usb recording=$recordings/$scenario_name.qscope code=0
   attach "$1" "$2" "$3"
   fact driverBefore "$(driver_of "$(netdev_of "$usb")")"
   # The rest of the line is words.
@@ -43,9 +43,6 @@ drive() {
     fail "queuescope run ended with exit code $code"
   fi
   check_recording "$recording"
-  for format in html csv json; do
-    "${queuescope[@]}" report "$recording" --format "$format" --out "$scenario_folder/report.$format"
-  done
 }
 
 kernel_drivers

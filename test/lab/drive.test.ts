@@ -5,6 +5,7 @@
 import { createSocket } from 'node:dgram';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { bootGuest, type GuestRun } from './guest.ts';
+import { reportOf } from './report-of.ts';
 import { readRun } from './run-output.ts';
 
 interface DriveCase {
@@ -135,14 +136,15 @@ describe.each(cases)('$name', ({ name, device, driver, address, leastDatagrams }
     expect(scenario.number('recordedProbes')).toBe(probes.length);
   });
 
-  test('reports as HTML, CSV and JSON', () => {
+  test('reports as HTML, CSV and JSON', async () => {
     const scenario = guest.scenario(name);
-    const html = scenario.text('report.html');
+    const html = await reportOf(scenario, 'run.qscope', 'html');
     expect(html).toMatch(/<html/i);
     // Self-contained: nothing is fetched to show it.
     expect(html).not.toMatch(/(?:src|href)="(?:https?:)?\/\//i);
-    expect(scenario.text('report.csv').split('\n').length).toBeGreaterThan(50);
-    expect(scenario.json('report.json')).toBeTypeOf('object');
+    const csv = await reportOf(scenario, 'run.qscope', 'csv');
+    expect(csv.split('\n').length).toBeGreaterThan(50);
+    expect(JSON.parse(await reportOf(scenario, 'run.qscope', 'json'))).toBeTypeOf('object');
   });
 
   test("gives the device back: the kernel's netdev is there again", () => {

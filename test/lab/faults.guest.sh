@@ -32,7 +32,7 @@ unplugged() {
   unplug "$scenario_name"
   end loaded 30
   recorded "$recording"
-  "${queuescope[@]}" report "$recording" --format json --out "$scenario_folder/report.json"
+  cp "$recording" "$scenario_folder/loaded.qscope"
   plug "$scenario_name"
   usb=$(usb_device "$scenario_name")
   fact driverAfter "$(driver_of "$(netdev_of "$usb")")"
@@ -41,7 +41,8 @@ unplugged() {
 two_programs() {
   local usb run first code=0
   attach
-  start first --duration 120
+  # Its load leaves the second one time to start.
+  start first --duration 120 --load-rate 2M
   first=$run
   "${queuescope[@]}" run "usb:$usb" "${run_arguments[@]}" --duration 2 \
     > "$scenario_folder/second.jsonl" 2> "$scenario_folder/second.err" || code=$?

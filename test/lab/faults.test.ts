@@ -1,6 +1,7 @@
 /** What goes wrong in the field while `queuescope run` has a device: a clear exit code, and nothing recorded is lost. */
 import { beforeAll, expect, test } from 'vitest';
 import { bootGuest, type GuestRun } from './guest.ts';
+import { reportOf } from './report-of.ts';
 import { readRun } from './run-output.ts';
 
 /** Exit codes as DESIGN section 4 lists them; scripts depend on them. */
@@ -23,14 +24,14 @@ test('a device that is not there', () => {
   expect(guest.scenario('no-such-device').number('run')).toBe(exitCodes.noSuchDevice);
 });
 
-test('unplugged under load: the run ends, the recording is whole, the device comes back', () => {
+test('unplugged under load: the run ends, the recording is whole, the device comes back', async () => {
   const scenario = guest.scenario('unplugged');
   expect(scenario.number('loaded')).toBe(exitCodes.deviceFailed);
   const { events, lastSampleUs } = readRun(scenario, 'loaded.jsonl');
   expect(events.map((event) => event['kind'])).toContain('unplug');
   expect(scenario.fact('integrity')).toBe('ok');
   expect(scenario.number('recordedLastUs')).toBeGreaterThanOrEqual(Math.floor(lastSampleUs));
-  expect(scenario.json('report.json')).toBeTypeOf('object');
+  expect(JSON.parse(await reportOf(scenario, 'loaded.qscope', 'json'))).toBeTypeOf('object');
   expect(scenario.fact('driverAfter')).toBe('cdc_ncm');
 });
 

@@ -80,13 +80,20 @@ function lastLines(text: string): string {
   return text.trimEnd().split('\n').slice(-shownLines).join('\n');
 }
 
-/** Built here and not in the guest, where it takes minutes. Throws where the build fails. */
+/**
+ * Built here and not in the guest, where it takes minutes. Throws where the build fails. Only what the guest runs is copied,
+ * nothing beside it: another test file may be looking whether the build is current.
+ */
 function copyBuild(folder: string): void {
   execFileSync(process.execPath, ['build/build.mjs'], {
     cwd: checkout,
     stdio: ['ignore', 'ignore', 'inherit'],
   });
-  cpSync(join(checkout, 'dist'), folder, { recursive: true });
+  const program = 'node';
+  cpSync(join(checkout, 'dist', program), join(folder, program), {
+    recursive: true,
+    filter: (file) => !file.endsWith('.map'),
+  });
 }
 
 interface Ended {

@@ -8,7 +8,7 @@ kernel() {
 
 # kernel_drives FUNCTION SPEED: the kernel's driver passes a ping and a small load to the gadget's end.
 kernel_drives() {
-  local usb netdev
+  local usb netdev listing
   gadget "$scenario_name" "$1" "$2"
   peer "$scenario_name"
   usb=$(usb_device "$scenario_name")
@@ -16,16 +16,31 @@ kernel_drives() {
   fact speed "$(usb_speed "$usb")"
   fact driver "$(driver_of "$netdev")"
   fact node "$(stat -c %F "$(usb_node "$usb")")"
-  fact usbPackage "$("$LAB_NODE" "$LAB_CHECKOUT/test/lab/peers/usb-list.cjs" "$usb")"
+  # Meanwhile: it takes node some seconds to start.
+  "$LAB_NODE" "$lab_peers/usb-list.cjs" "$usb" > "$scenario_folder/usb-package" &
+  listing=$!
   ip address add 10.9.0.2/24 dev "$netdev"
   ip link set "$netdev" up
   wait_for 10 has_carrier "$netdev"
   ping_from "$netdev" 10.9.0.1 2
   udp_sink
-  "$LAB_NODE" "$LAB_CHECKOUT/test/lab/peers/udp-source.mjs" 10.9.0.1 9 300
-  sleep 1
+  perl "$lab_peers/udp-source.pl" 10.9.0.1 9 300
+  wait_for 20 arrived 300
   udp_counters
+  wait_for 10 sink_has_told
   fact limitBytes "$(bql "$netdev" limit)"
+  wait "$listing"
+  fact usbPackage "$(< "$scenario_folder/usb-package")"
+}
+
+# arrived COUNT: whether the far end's kernel has as many datagrams, read or thrown away.
+arrived() {
+  in_peer awk -v count="$1" '/^Udp:/ && $2 ~ /[0-9]/ { exit !($2 + $6 >= count) }' /proc/net/snmp
+}
+sink_has_told() {
+  local counted
+  counted=$(awk '$1 == "farDatagrams" { print $2 }' /run/work/counters)
+  grep -q "\"datagrams\":$counted," "$scenario_folder/sink.json"
 }
 
 # The device that QEMU implements, on its user network (here 10.0.3.0/24).

@@ -123,7 +123,7 @@ describe('a guest that goes wrong', () => {
     const guest = await bootGuest({
       name: 'hanging',
       scriptFile: new URL('hanging.guest.sh', import.meta.url),
-      limitSeconds: 45,
+      limitSeconds: 35,
     });
     expect(guest.exitCode).toBe(124);
     expect(guest.scenario('good').fact('kept')).toBe('a value, "quoted" and all');

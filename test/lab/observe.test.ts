@@ -4,6 +4,7 @@
  */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { bootGuest, type GuestRun, type Scenario } from './guest.ts';
+import { reportOf } from './report-of.ts';
 import { type Line, readRun } from './run-output.ts';
 
 /** Exit codes as DESIGN section 4 lists them; scripts depend on them. */
@@ -115,7 +116,7 @@ describe.each([
     expect(samples.every((sample) => sample['bqlEnabled'] === 1)).toBe(true);
   });
 
-  test('says which device and driver it is, and is a recording like any other', () => {
+  test('says which device and driver it is, and is a recording like any other', async () => {
     const { result } = readRun(scenario(), 'values.jsonl');
     const session = result?.['session'] as {
       device: Line;
@@ -129,12 +130,12 @@ describe.each([
     expect(facts.get('Qdisc')).toMatch(/^(?:pfifo_fast|fq_codel)$/);
     expect(session.problems).toEqual([]);
     expect(scenario().number('values')).toBe(exitCodes.ok);
-    expect(scenario().json('report.json')).toBeTypeOf('object');
+    expect(JSON.parse(await reportOf(scenario(), 'values.qscope', 'json'))).toBeTypeOf('object');
   });
 });
 
 test("the system's ping goes out of the interface and is answered", () => {
-  const { probes, answered } = readRun(guest.scenario('answered'), 'answered.jsonl');
+  const { probes, answered } = readRun(guest.scenario('set'), 'set.jsonl');
   expect(probes.length).toBeGreaterThan(20);
   expect(answered / probes.length).toBeGreaterThan(0.9);
   const sequences = probes.map((probe) => Number(probe['sequence']));

@@ -83,7 +83,7 @@ tcp_streams() {
   echo 1 > /proc/sys/net/ipv4/tcp_ecn
   iperf3 -c 10.9.0.1 -p 5201 -P 6 -t 14 > "$scenario_folder/iperf3-ecn.txt" 2>&1 &
   local first=$!
-  sleep 2
+  pause 2
   echo 0 > /proc/sys/net/ipv4/tcp_ecn
   iperf3 -c 10.9.0.1 -p 5202 -P 6 -t 14 > "$scenario_folder/iperf3.txt" 2>&1 &
   local second=$!

@@ -65,13 +65,13 @@ host_uses_it() {
 
   # Our own pings are answered all the time; nothing of it reaches this kernel.
   before=$(echo_replies)
-  sleep 3
+  pause 3
   fact strayReplies $(($(echo_replies) - before))
-  ping -c 10 -i 0.3 "$far_host" > "$scenario_folder/ping.txt"
+  ping -c 10 -i 0.1 "$far_host" > "$scenario_folder/ping.txt"
   fact replies $(($(echo_replies) - before))
 
-  measure tcp-up --time 5
-  measure tcp-down --time 5 --reverse
+  measure tcp-up --time 4
+  measure tcp-down --time 4 --reverse
   measure udp-up --time 4 --udp --bitrate 1M
   measure udp-down --time 4 --udp --bitrate 1M --reverse
   fact dropsBefore $(($(statistic tx_dropped) + $(statistic rx_dropped)))
@@ -79,7 +79,7 @@ host_uses_it() {
   # With the host's side down, what the far end sends is taken by nobody: that is told.
   ip link set "$tap" down
   in_peer perl "$lab_peers/udp-flood.pl" 10.9.0.2 9 1 > /dev/null
-  sleep 3
+  pause 3
   interrupt run
   fact tapAfter "$([ -e /sys/class/net/$tap ] && echo there || echo gone)"
   fact driverAfter "$(driver_of "$(netdev_of "$usb")")"
@@ -110,7 +110,7 @@ without_rights() {
   wait_for 120 grep -q "$far_host answers" "$memory/run.jsonl"
   # Its address too is for root to set; the run says so.
   ip address replace 10.9.0.2/24 dev qs1
-  ping -c 5 -i 0.3 -I qs1 "$far_host" > "$scenario_folder/ping.txt"
+  ping -c 5 -i 0.1 -I qs1 "$far_host" > "$scenario_folder/ping.txt"
   interrupt run
   fact told "$(grep -o 'sudo ip address replace [^"\\]*' "$scenario_folder/run.jsonl" | tail -1)"
   fact tapAfter "$([ -e /sys/class/net/qs1 ] && echo there || echo gone)"

@@ -41,7 +41,8 @@ tell_stream() {
   fact "$1.bytes" "$(stat -c %s "$2/received")"
 }
 
-# start_run USB-POSITION ARGUMENT...: behind; sets $run, and waits until its TAP interface has its address.
+# start_run USB-POSITION ARGUMENT...: behind; sets $run, and waits until its TAP interface has its address and its route,
+# which comes with the interface's going up.
 start_run() {
   "${queuescope[@]}" run "usb:$1" --json --no-load --duration 600 --tap qs0 "${@:2}" \
     > "$scenario_folder/run.jsonl" 2> "$scenario_folder/run.err" &
@@ -49,7 +50,7 @@ start_run() {
   wait_for 60 tap_is_up || { cat "$scenario_folder/run.err"; tail -c 2000 "$scenario_folder/run.jsonl"; return 1; }
 }
 tap_is_up() {
-  ip -4 -o address show dev qs0 | grep -q inet
+  ip -4 -o address show dev qs0 | grep -q inet && ip -4 route show dev qs0 | grep -q .
 }
 end_run() {
   local code=0
@@ -68,8 +69,8 @@ on_gadget() {
   start_run "$usb" --address 10.9.0.2/24 --target 10.9.0.1
   in_peer bash -c "$(declare -f netcat tell_stream fact); scenario_name=$scenario_name stream_bytes=$stream_bytes netcat far 200 $stream_port" &
   far=$!
-  sleep 1
-  ping -q -c 5 -i 0.5 -I qs0 10.9.0.1 > "$scenario_folder/ping"
+  ping -q -c 5 -i 0.2 -I qs0 10.9.0.1 > "$scenario_folder/ping"
+  wait_for 60 netcat_listens
   stream near 200 10.9.0.1 "$stream_port"
   wait "$far"
   ip -s link show dev qs0 > "$scenario_folder/tap.txt"
@@ -77,6 +78,10 @@ on_gadget() {
   fact gadgetErrors "$(in_peer bash -c "$(declare -f errors); errors $(device_netdev "$scenario_name")")"
   end_run
   fact driverAfter "$(driver_of "$(netdev_of "$usb")")"
+}
+
+netcat_listens() {
+  in_peer grep -qi ":$(printf %04x "$stream_port") " /proc/net/tcp /proc/net/tcp6
 }
 
 # Our driver on QEMU's usb-net in the configuration for RNDIS; at the other end of it is a program of this machine.
@@ -106,7 +111,7 @@ on_kernel() {
   wait_for 30 has_carrier "$netdev"
   busybox udhcpc -i "$netdev" -n -q -t 10 -T 1 -s /bin/true > "$scenario_folder/dhcp" 2>&1
   ip address add 10.64.0.2/24 dev "$netdev"
-  ping -i 0.3 -c 20 -I "$netdev" 10.64.0.1 > "$scenario_folder/ping"
+  ping -i 0.1 -c 20 -I "$netdev" 10.64.0.1 > "$scenario_folder/ping"
   if [ "$(driver_of "$netdev")" = huawei_cdc_ncm ]; then
     # The AT channel is a character device of cdc-wdm.
     wdm=$(compgen -G "/sys/bus/usb/devices/$usb:*/usbmisc/cdc-wdm*" | head -1)
@@ -121,7 +126,7 @@ on_kernel() {
   ip link set "$netdev" up
   wait_for 30 has_carrier "$netdev"
   ip address replace 10.64.0.2/24 dev "$netdev"
-  ping -i 0.3 -c 10 -I "$netdev" 10.64.0.1 > "$scenario_folder/again"
+  ping -i 0.1 -c 10 -I "$netdev" 10.64.0.1 > "$scenario_folder/again"
   for each in $(usbip port 2> /dev/null | sed -n 's/^Port \([0-9]*\):.*/\1/p'); do usbip detach --port "$each"; done
   wait_for 10 is_gone "$product"
   dmesg > "$scenario_folder/kernel.txt"
@@ -138,7 +143,7 @@ at_commands() {
   : > "$scenario_folder/at"
   cat "$device" > "$scenario_folder/at" &
   reader=$!
-  sleep 1
+  pause 1
   for command; do
     printf '%s\r' "$command" > "$device"
     answers=$((answers + 1))
@@ -151,6 +156,8 @@ has_answers() {
 }
 
 echo pfifo_fast > /proc/sys/net/core/default_qdisc
+# What TCP has on its way is less than the 1,000 packets of our queue, however slowly the machine empties it: none are dropped.
+echo 4096 65536 600000 > /proc/sys/net/ipv4/tcp_wmem
 kernel_drivers
 modprobe -a vhci-hcd tun huawei_cdc_ncm
 while IFS=$'\t' read -r name function speed; do

@@ -5,29 +5,6 @@
 port=$(< /mnt/port)
 far_host=10.64.0.1
 near_host=10.64.0.2
-# Nothing ever comes from there: what `sleep` is, without a program.
-mkfifo /run/work/pause
-exec {pause}<> /run/work/pause
-
-# attach BUSID PRODUCT: sets $usb and $netdev.
-attach() {
-  usbip --tcp-port "$port" attach --remote 10.0.2.2 --busid "$1"
-  usb=$(usb_device "$2" 20)
-  netdev=$(netdev_of "$usb" 20)
-}
-detach_all() {
-  local each
-  for each in $(usbip port 2> /dev/null | sed -n 's/^Port \([0-9]*\):.*/\1/p'); do usbip detach --port "$each"; done
-}
-
-# errors: every counter of $netdev that counts something going wrong, with its value if it is not 0.
-errors() {
-  local file value
-  for file in /sys/class/net/"$1"/statistics/*{error,dropped,missed,collisions,over}*; do
-    value=$(< "$file")
-    [ "$value" = 0 ] || echo -n "${file##*/}=$value "
-  done
-}
 
 # exchange NAME SECONDS: ping and UDP both ways, in the namespace NAME; leaves facts.
 exchange() {
@@ -40,9 +17,9 @@ exchange() {
 # All four at the same time, each in a namespace of its own: their far ends have the same addresses.
 all() {
   local busid name product usb netdev jobs=()
-  detach_all
+  detach_served
   while IFS=$'\t' read -r busid name product; do
-    attach "$busid" "$product"
+    attach_served "$port" "$busid" "$product"
     fact "$name.driver" "$(driver_of "$netdev")"
     fact "$name.speed" "$(usb_speed "$usb")"
     ip netns add "$name"
@@ -60,70 +37,13 @@ all() {
   done < /mnt/devices.tsv
   wait "${jobs[@]}"
   while IFS=$'\t' read -r busid name product; do
-    fact "$name.errors" "$(ip netns exec "$name" bash -c "$(declare -f errors); errors link0")"
+    fact "$name.errors" "$(ip netns exec "$name" bash -c "$(declare -f error_counters); error_counters link0")"
     fact "$name.qdisc" "$(ip netns exec "$name" tc -s qdisc show dev link0 | tr '\n' ' ')"
     fact "$name.limit" "$(ip netns exec "$name" cat /sys/class/net/link0/queues/tx-0/byte_queue_limits/limit)"
     fact "$name.txPackets" "$(ip netns exec "$name" cat /sys/class/net/link0/statistics/tx_packets)"
     fact "$name.rxPackets" "$(ip netns exec "$name" cat /sys/class/net/link0/statistics/rx_packets)"
   done < /mnt/devices.tsv
-  detach_all
-  wait_for 10 nothing_attached
-}
-nothing_attached() {
-  ! find_usb_device 'Queuescope virtual modem'
-}
-
-# loaded NAME: a prioritised ping while UDP is sent as fast as the driver takes it; the most that was in flight. Nothing
-# is started while it runs: each program's start costs the emulated processors a tenth of a second.
-loaded() {
-  local flood pinging inflight most=0 before after begin counter=/sys/class/net/$netdev/statistics/tx_bytes
-  local file=/sys/class/net/$netdev/queues/tx-0/byte_queue_limits/inflight
-  perl "$lab_peers/udp-flood.pl" "$far_host" 9 20 > "$scenario_folder/$1.sent" &
-  flood=$!
-  sleep 3
-  ping -Q 0x10 -I "$netdev" -i 0.2 -w 14 "$far_host" > "$scenario_folder/$1.ping" &
-  pinging=$!
-  read -r before < "$counter"
-  begin=$EPOCHREALTIME
-  while kill -0 "$pinging" 2> /dev/null; do
-    read -r inflight < "$file"
-    [ "$inflight" -le "$most" ] || most=$inflight
-    read -r -t 0.2 -u "$pause" || true
-  done
-  read -r after < "$counter"
-  fact "$1.bitsPerSecond" "$(awk -v a="$begin" -v b="$EPOCHREALTIME" -v n=$((after - before)) 'BEGIN { print 8 * n / (b - a) }')"
-  fact "$1.inflightMax" "$most"
-  fact "$1.limit" "$(bql "$netdev" limit)"
-  wait "$flood"
-}
-
-nothing_in_flight() {
-  [ "$(bql "$netdev" inflight)" = 0 ]
-}
-
-# The case that the kernel's patch was made for: 10 Mbit/s behind a SuperSpeed device.
-slow_link() {
-  local usb netdev busid name product
-  IFS=$'\t' read -r busid name product < /mnt/devices.tsv
-  attach "$busid" "$product"
-  ip address add "$near_host/24" dev "$netdev"
-  ip link set "$netdev" up
-  wait_for 20 has_carrier "$netdev"
-  fact qdisc "$(tc qdisc show dev "$netdev" | head -1)"
-  ping -Q 0x10 -I "$netdev" -i 0.2 -w 6 "$far_host" > "$scenario_folder/idle.ping"
-  # BQL off, as far as it can be: no limit below what the driver lets wait itself.
-  echo 10000000 > "/sys/class/net/$netdev/queues/tx-0/byte_queue_limits/limit_min"
-  loaded off
-  echo 0 > "/sys/class/net/$netdev/queues/tx-0/byte_queue_limits/limit_min"
-  # Down and up again sets the limit back; what would be in flight then would count as errors.
-  wait_for 5 nothing_in_flight
-  ip link set "$netdev" down
-  ip link set "$netdev" up
-  wait_for 20 has_carrier "$netdev"
-  loaded on
-  fact errors "$(errors "$netdev")"
-  detach_all
-  wait_for 10 nothing_attached
+  detach_served
 }
 
 # ---- our client against Debian's server ------------------------------------------------------------------------------
@@ -151,11 +71,11 @@ run_remote() {
   fact "$name" "$code"
   [ "$code" -eq 0 ] || cat "$scenario_folder/$name.err"
 }
-# start ID NAME ARGUMENT...: behind; sets $run, and waits until it measures.
+# start ID NAME ARGUMENT...: behind; sets $run, and waits until it measures. Its load leaves time for others.
 start() {
   local id=$1 name=$2
   shift 2
-  "${queuescope[@]}" run "$id" --json "$@" > "$scenario_folder/$name.jsonl" 2> "$scenario_folder/$name.err" &
+  "${queuescope[@]}" run "$id" --json --load-rate 2M "$@" > "$scenario_folder/$name.jsonl" 2> "$scenario_folder/$name.err" &
   run=$!
   wait_for 60 has_samples "$name" 30
 }
@@ -196,7 +116,7 @@ client_of_qemu() {
   usb=$(usb_device 'RNDIS/QEMU USB Network Device')
   echo "${1}" > "/sys/bus/usb/devices/$usb/bConfigurationValue"
   offer "$usb"
-  run_remote run "$usb" --duration 5 --load-rate 2M
+  run_remote run "$usb" --duration 5 --load-rate 2M --target 10.0.3.2
   withdraw "$usb"
 }
 
@@ -261,7 +181,6 @@ replugged() {
 echo pfifo_fast > /proc/sys/net/core/default_qdisc
 kernel_drivers
 modprobe -a vhci-hcd usbip-host
-scenario slow-link 150 slow_link
 scenario all 200 all
 scenario client-ncm 120 client ncm super
 scenario client-ecm 120 client ecm high

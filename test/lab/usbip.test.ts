@@ -3,13 +3,11 @@
  * and attached with Debian's tools; and our client on the kernel's gadgets and QEMU's usb-net, offered by Debian's usbipd.
  */
 import { beforeAll, describe, expect, test } from 'vitest';
-import { bootGuest, type GuestRun, type Scenario } from './guest.ts';
+import { bootGuest, type GuestRun } from './guest.ts';
 import { readRun } from './run-output.ts';
 import { served } from './usbip-server.ts';
 
 const exitCodes = { ok: 0, accessDenied: 4, deviceFailed: 5, interrupted: 130 };
-/** What the driver lets wait at SuperSpeed: 300 transfers of 1,514 bytes. */
-const fullQueueBytes = 454_200;
 
 /** The virtual devices that the kernel is tried on here. */
 const cdcDevices = [
@@ -18,16 +16,6 @@ const cdcDevices = [
   { name: 'modem-usb2-10mbit', driver: 'cdc_ether', speedMbit: 480 },
   { name: 'tether-usb2', driver: 'cdc_ncm', speedMbit: 480 },
 ];
-
-/** Round trips of iputils' ping, milliseconds, in order of size. */
-function roundTrips(scenario: Scenario, file: string): readonly number[] {
-  const times = Array.from(scenario.text(file).matchAll(/time=([\d.]+) ms/g), ([, time]) => Number(time));
-  return times.sort((a, b) => a - b);
-}
-
-function median(values: readonly number[]): number {
-  return values[Math.floor(values.length / 2)] ?? Number.NaN;
-}
 
 let guest: GuestRun;
 let events: readonly Record<string, unknown>[];
@@ -49,7 +37,9 @@ beforeAll(async () => {
         },
         qemuArguments: [
           '-netdev',
-          'user,id=link,net=10.0.3.0/24',
+          // What is sent to it is not passed on to this machine, where another test may count what comes. It answers pings,
+          // but does not tell of itself as a gateway.
+          'user,id=link,net=10.0.3.0/24,restrict=on',
           '-device',
           'usb-net,bus=xhci.0,netdev=link',
         ],
@@ -82,44 +72,12 @@ describe.each(cdcDevices)('the kernel on $name', ({ name, driver, speedMbit }) =
 
 test('the server saw no transfer fail, and every device came back', () => {
   const detached = events.filter(({ type }) => type === 'detached');
-  expect(detached).toHaveLength(5);
+  expect(detached).toHaveLength(cdcDevices.length);
   for (const event of detached) expect(event).toMatchObject({ refused: 0, failed: 0 });
   const words = detached.map(({ busId, lateP50Us, lateP95Us, lateMaxUs }) =>
     [busId, lateP50Us, lateP95Us, lateMaxUs].join(' '),
   );
   process.stdout.write(`later than due, us (median, p95, most):\n  ${words.join('\n  ')}\n`);
-});
-
-test('the case of the patch: 10 Mbit/s behind SuperSpeed, with and without BQL', () => {
-  const scenario = guest.scenario('slow-link');
-  const [idle, off, on] = ['idle', 'off', 'on'].map((name) => roundTrips(scenario, `${name}.ping`)) as [
-    readonly number[],
-    readonly number[],
-    readonly number[],
-  ];
-  const words = (name: string): string =>
-    `${scenario.number(`${name}.inflightMax`)} bytes in flight, limit ${scenario.number(`${name}.limit`)},` +
-    ` ${(scenario.number(`${name}.bitsPerSecond`) / 1e6).toFixed(2)} Mbit/s`;
-  process.stdout.write(
-    `ping of the kernel on modem-10mbit, median (n): idle ${median(idle)} ms (${idle.length});\n` +
-      `  limit_min raised ${median(off)} ms (${off.length}), ${words('off')};\n` +
-      `  BQL ${median(on)} ms (${on.length}), ${words('on')}\n`,
-  );
-  expect(scenario.fact('qdisc')).toMatch(/pfifo_fast/);
-  expect(Math.min(idle.length - 15, off.length - 40, on.length - 40)).toBeGreaterThan(0);
-  // 24 ms of the link, and what the emulated machine adds.
-  expect(median(idle)).toBeGreaterThan(24);
-  expect(median(idle)).toBeLessThan(45);
-  // The full queue takes 363 ms, the device's memory 3, and the link 24.
-  expect(scenario.number('off.inflightMax')).toBeGreaterThan(fullQueueBytes - 3028);
-  expect(scenario.number('off.inflightMax')).toBeLessThanOrEqual(fullQueueBytes);
-  expect(scenario.number('off.bitsPerSecond')).toBeGreaterThan(9.5e6);
-  expect(median(off)).toBeGreaterThan(365);
-  expect(median(off)).toBeLessThan(470);
-  // With BQL the way through the emulated machine is longer than the queue, so the link is not kept busy.
-  expect(scenario.number('on.inflightMax')).toBeLessThan(30_000);
-  expect(median(on)).toBeLessThan(60);
-  expect(scenario.fact('errors')).toBe('');
 });
 
 describe.each([

@@ -10,16 +10,30 @@ fail() {
   exit 1
 }
 
-# wait_for SECONDS COMMAND...: until the command succeeds; fails with its words when it has not within that time.
+# pause SECONDS: what sleep does, without a program: starting one keeps an emulated processor busy for a tenth of a second.
+# Nothing is ever written to what it reads from.
+[ -p /run/lab/pause ] || mkfifo /run/lab/pause
+exec {lab_pause}<> /run/lab/pause
+pause() {
+  read -r -t "$1" -u "$lab_pause" || true
+}
+
+# wait_for SECONDS COMMAND...: until the command succeeds; fails with its words when it has not within that time. What it
+# waits for needs the processors too: between two looks there is as much time as one takes, within bounds.
 wait_for() {
-  local seconds=$1 end=$((SECONDS + $1))
+  local seconds=$1 end=$((SECONDS + $1)) begin rest
   shift
-  until "$@" > /dev/null 2>&1; do
+  while true; do
+    begin=${EPOCHREALTIME/[.,]/}
+    if "$@" > /dev/null 2>&1; then return; fi
     if [ "$SECONDS" -ge "$end" ]; then
       echo "not within $seconds s: $*" >&2
       return 1
     fi
-    sleep 0.1
+    rest=$((${EPOCHREALTIME/[.,]/} - begin))
+    [ "$rest" -ge 100000 ] || rest=100000
+    [ "$rest" -le 300000 ] || rest=300000
+    pause "0.$rest"
   done
 }
 
@@ -32,14 +46,14 @@ fact() {
 }
 
 # scenario NAME SECONDS FUNCTION [ARGUMENT...]: runs the function in a shell of its own with a deadline, ends what it
-# left running, and goes on with the next one whatever happened. What it prints stands in /mnt/NAME/log.txt; the folder
-# $scenario_folder is /mnt/NAME. Leaves the facts "exitCode" (124: it ran into its deadline) and "seconds".
+# left running, and goes on with the next one whatever happened. What it prints stands in $scenario_folder/log.txt. That
+# folder is in memory while it runs, where a write takes no time, and is /mnt/NAME afterwards. Leaves the facts "exitCode"
+# (124: it ran into its deadline) and "seconds".
 scenario() {
   local seconds=$2 begin=$SECONDS code=0
   scenario_name=$1
-  scenario_folder=/mnt/$1
+  scenario_folder=/run/lab/scenarios/$1
   shift 2
-  rm -rf "$scenario_folder"
   mkdir -p "$scenario_folder"
   # Job control gives the job a process group, so that all of it can be ended.
   set -m
@@ -54,15 +68,24 @@ scenario() {
       code=124
       break
     fi
-    sleep 0.1
+    pause 0.1
   done
   { if [ "$code" -eq 0 ]; then wait "$job" || code=$?; fi
     kill -KILL -- "-$job" || true
     wait "$job" || true; } 2> /dev/null
   fact seconds $((SECONDS - begin))
   fact exitCode "$code"
+  keep_folder "$scenario_name"
   echo "scenario $scenario_name: exit code $code after $((SECONDS - begin)) s"
   clean_up
+}
+
+# keep_folder NAME: puts a scenario's folder where the test finds it.
+keep_folder() {
+  rm -rf "/mnt/$1"
+  # Something that it left running may still rename a file; it ends with the cleaning up.
+  cp -r "/run/lab/scenarios/$1" "/mnt/$1" || true
+  rm -rf "/run/lab/scenarios/$1"
 }
 
 # Puts the machine back: no gadget, no namespace, and none of the programs in them.
@@ -221,6 +244,31 @@ bql() {
   echo "$(< "/sys/class/net/$1/queues/tx-0/byte_queue_limits/$2")"
 }
 
+# error_counters NETDEV: every counter of it that counts something going wrong, with its value if it is not 0.
+error_counters() {
+  local file value
+  for file in /sys/class/net/"$1"/statistics/*{error,dropped,missed,collisions,over}*; do
+    value=$(< "$file")
+    [ "$value" = 0 ] || echo -n "${file##*/}=$value "
+  done
+}
+
+# attach_served PORT BUSID PRODUCT: a device that this machine's host serves over USB/IP; sets $usb and $netdev.
+attach_served() {
+  usbip --tcp-port "$1" attach --remote 10.0.2.2 --busid "$2"
+  usb=$(usb_device "$3" 20)
+  netdev=$(netdev_of "$usb" 30)
+}
+# detach_served: all of them, and waits until they are gone.
+detach_served() {
+  local each
+  for each in $(usbip port 2> /dev/null | sed -n 's/^Port \([0-9]*\):.*/\1/p'); do usbip detach --port "$each"; done
+  wait_for 10 nothing_attached
+}
+nothing_attached() {
+  ! compgen -G '/sys/devices/platform/vhci_hcd.*/usb*/*-*/product'
+}
+
 # ---- Far ends --------------------------------------------------------------------------------------------------------
 
 # device_netdev NAME: the netdev at the gadget's end of the link.
@@ -237,11 +285,9 @@ peer() {
   local address=${2:-10.9.0.1/24} namespace=${3:-dev} netdev
   netdev=$(device_netdev "$1")
   ip netns add "$namespace"
-  ip netns exec "$namespace" bash -c 'echo 1 | tee /proc/sys/net/ipv6/conf/{all,default}/disable_ipv6' > /dev/null
+  ip netns exec "$namespace" bash -c 'for each in all default; do echo 1 > "/proc/sys/net/ipv6/conf/$each/disable_ipv6"; done'
   ip link set "$netdev" netns "$namespace"
-  ip -n "$namespace" link set lo up
-  ip -n "$namespace" address add "$address" dev "$netdev"
-  ip -n "$namespace" link set "$netdev" up
+  printf '%s\n' 'link set lo up' "address add $address dev $netdev" "link set $netdev up" | ip -n "$namespace" -batch -
   unplug "$1"
   wait_for 10 is_away "$1"
   plug "$1"
@@ -268,7 +314,7 @@ dhcp_server() {
 
 # udp_sink [PORT]: a program that reads and counts UDP datagrams at the far end, in $scenario_folder/sink.json.
 udp_sink() {
-  in_peer "$LAB_NODE" "$lab_peers/udp-sink.mjs" "${1:-9}" "$scenario_folder/sink.json" &
+  in_peer perl "$lab_peers/udp-sink.pl" "${1:-9}" "$scenario_folder/sink.json" &
   wait_for 20 test -s "$scenario_folder/sink.json"
 }
 

@@ -69,6 +69,8 @@ timeout --kill-after=3 "$seconds" bash -c '. "$LAB_CHECKOUT/test/lab/vm/guest-fu
   > /mnt/output.txt 2>&1 < /dev/null
 code=$?
 [ "$code" -ne 124 ] || echo "laboratory: the script was stopped after $seconds s" >> /mnt/output.txt
+# What a scenario had found when the script was stopped.
+cp -r /run/lab/scenarios/. /mnt 2> /dev/null
 dmesg > /mnt/dmesg.txt
 clock_ratio > /mnt/clock-ratio
 echo "$code" > /mnt/exit-code
