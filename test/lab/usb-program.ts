@@ -161,12 +161,15 @@ await driver.ask(select);
 driver.submit(8);
 writeFileSync(unplugFile, '');
 for (let waited = 0; !driver.isGone && waited < endLimitMs; waited += stepMs) await sleep(stepMs);
-const ends = await driver.ends();
+// How is for the host controller to say, and for who is quicker: errors of the bus come before the unplug itself.
+const unplugEnds = await driver.ends();
 steps['unplugged'] = {
   gone: driver.isGone,
-  ended: (ends['gone'] ?? 0) + (ends['cancelled'] ?? 0),
+  missing: unplugEnds['missing'] ?? 0,
+  ended: Object.values(unplugEnds).reduce((sum, count) => sum + count, 0),
   request: await driver.readNtbParameters(),
   submit: driver.submit(1).results,
   close: outcomeOf(await driver.lease.close()),
 };
-process.stdout.write(`${JSON.stringify({ way: usbfs === undefined ? 'libusb' : 'usbfs', steps })}\n`);
+const way = usbfs === undefined ? 'libusb' : 'usbfs';
+process.stdout.write(`${JSON.stringify({ way, steps, unplugEnds })}\n`);

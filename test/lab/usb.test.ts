@@ -69,6 +69,7 @@ describe.each(['usbfs', 'libusb'])('through %s', (way) => {
       close: [{ drivers: ['cdc_ncm', 'cdc_ncm'], notReturned: 0, transfersLost: 0 }, expect.anything()],
       unplugged: {
         gone: true,
+        missing: 0,
         ended: 8,
         request: 'gone 0',
         submit: { gone: 1 },
