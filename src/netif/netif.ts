@@ -158,8 +158,7 @@ export class Netif implements UsbnetObserver, Polled {
   /** Hands packets to the driver until the queue stops, the qdisc is empty, or the quota is used up. */
   #run(nowUs: number): void {
     for (let quota = runQuota; quota > 0; quota--) {
-      if (this.txQueue.stopped) return;
-      const packet = this.#qdisc.dequeue(nowUs);
+      const packet = this.txQueue.stopped ? undefined : this.#qdisc.dequeue(nowUs);
       if (packet === undefined) {
         this.usbnet.endOfBurst(nowUs);
         return;

@@ -20,6 +20,8 @@ import { TxPath } from './tx-path.ts';
 /** Step of the wait for cancelled transfers (`UNLINK_TIMEOUT_MS`), and how long that may take in all. */
 const unlinkStepUs = 3000;
 const unlinkLimitUs = 5_000_000;
+/** So long a stopped queue's remainder waits for company: the kernel's timer of 400 us, which runs up to three times (spec 2.13.1). */
+const heldTxUs = 1200;
 
 export interface UsbnetOptions {
   readonly transport: Transport;
@@ -49,6 +51,8 @@ export class Usbnet implements TransportHandler {
   readonly #status: StatusEndpoint;
   #keventsRunning = false;
   #rxMode: RxMode = { promiscuous: false, multicast: false };
+  /** When what a driver has collected is sent, though BQL has stopped the queue. */
+  #heldTxAtUs = neverUs;
   #rxLinkBitsPerSecond: number | undefined;
   #txLinkBitsPerSecond: number | undefined;
 
@@ -258,12 +262,19 @@ export class Usbnet implements TransportHandler {
 
   /**
    * No packet follows for now: a driver that collects packets sends what it has. While the queue is stopped it keeps
-   * them, since more will come when it goes on.
+   * them for a moment, since more may come when it goes on.
    */
   endOfBurst(nowUs: number): void {
     const { driver, txQueue } = this.#state;
-    if (driver.hasPendingTx === undefined || driver.flushAtUs !== undefined) return;
-    if (driver.hasPendingTx() && !txQueue.stopped) this.#tx.startXmit(null, nowUs);
+    if (driver.flushAtUs !== undefined || driver.hasPendingTx?.() !== true) return;
+    if (!txQueue.stopped) this.#tx.startXmit(null, nowUs);
+    else if (this.#heldTxAtUs === neverUs) this.#heldTxAtUs = nowUs + heldTxUs;
+  }
+
+  /** What was kept leaves, though BQL has stopped the queue: the kernel's timer asks for the driver's own stop alone. */
+  #sendHeld(nowUs: number): void {
+    const { driver, txQueue, open } = this.#state;
+    if (open && !txQueue.driverXoff && driver.hasPendingTx?.() === true) this.#tx.startXmit(null, nowUs);
   }
 
   /** The watchdog found nothing sent for five seconds (`usbnet_tx_timeout`). */
@@ -317,6 +328,10 @@ export class Usbnet implements TransportHandler {
       state.bottomHalfAtUs = neverUs;
       this.#bottomHalf(nowUs);
     }
+    if (nowUs >= this.#heldTxAtUs) {
+      this.#heldTxAtUs = neverUs;
+      this.#sendHeld(nowUs);
+    }
     const { driver } = state;
     if (driver.flushAtUs !== undefined && nowUs >= driver.flushAtUs() && driver.flushDue?.(nowUs) === true) {
       this.#tx.startXmit(null, nowUs);
@@ -331,6 +346,7 @@ export class Usbnet implements TransportHandler {
     return Math.min(
       bottomHalfAtUs,
       delayAtUs,
+      this.#heldTxAtUs,
       driver.flushAtUs?.() ?? neverUs,
       driver.timerAtUs?.() ?? neverUs,
       this.#status.pollAtUs(),

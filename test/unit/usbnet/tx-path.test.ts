@@ -212,15 +212,44 @@ describe('a driver that packs', () => {
     expect(bench.usbnet.stats).toMatchObject({ txPackets: 3, txBytes: 300, txTransfers: 1 });
   });
 
-  test('while the queue is stopped it keeps what it has, since more will come', () => {
+  test('while it has stopped the queue it keeps what it has, since more will come', () => {
     const bench = new UsbnetBench({ multiPacket: true }).open();
     bench.send(100);
     bench.txQueue.stop(0);
     bench.usbnet.endOfBurst(0);
+    bench.advance(10 * ms);
     expect(bench.tx).toHaveLength(0);
     bench.txQueue.wake(0);
     bench.usbnet.endOfBurst(0);
     expect(bench.tx).toHaveLength(1);
+  });
+
+  test('while BQL has stopped the queue, what it has waits 1.2 ms for company, and goes (spec 2.13.1)', () => {
+    const bench = new UsbnetBench({ multiPacket: true }).open();
+    bench.send(100);
+    bench.usbnet.endOfBurst(0);
+    expect([bench.tx.length, bench.txQueue.stackXoff]).toEqual([1, true]);
+    bench.send(200);
+    bench.usbnet.endOfBurst(0);
+    bench.advance(1.1 * ms);
+    expect(bench.tx).toHaveLength(1);
+    bench.advance(0.1 * ms);
+    expect(bench.tx.map(({ length }) => length)).toEqual([100, 200]);
+    expect(bench.txQueue.inflightBytes).toBe(300);
+  });
+
+  test('what BQL kept goes along with the next packet, if that comes first', () => {
+    const bench = new UsbnetBench({ multiPacket: true }).open();
+    bench.send(100);
+    bench.usbnet.endOfBurst(0);
+    bench.send(200);
+    bench.usbnet.endOfBurst(0);
+    bench.endAll(bench.tx);
+    bench.send(300);
+    bench.usbnet.endOfBurst(0);
+    expect(bench.tx.map(({ length }) => length)).toEqual([500]);
+    bench.advance(10 * ms);
+    expect(bench.transport.submitsOn(bulkOut)).toHaveLength(2);
   });
 
   test('what it has when the interface is stopped never goes out', () => {
