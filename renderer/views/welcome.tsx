@@ -26,8 +26,8 @@ export function Welcome() {
       <h1>{real.length === 0 ? 'No USB network device found' : 'Choose a device'}</h1>
       {real.length === 0 ? (
         <p>
-          Queuescope looked for USB Ethernet adapters and cellular modems that speak CDC-ECM or CDC-NCM, among
-          them phones with USB tethering switched on. Plug one in: it appears in the list by itself.
+          Queuescope looked for USB Ethernet adapters, cellular modems, and phones with USB tethering switched
+          on. Plug one in: it appears in the list by itself.
         </p>
       ) : (
         <p>

@@ -177,7 +177,7 @@ function pageOf(
     '',
     'One simulated device, a USB 3 modem with 10 Mbit/s up, 12 ms each way and ' +
       `${bytes(fifoBytes)} bytes of memory between USB and the link, served over USB/IP from this machine to the laboratory's guest (Linux` +
-      ` ${kernel}, emulated). There the kernel's own driver and our stack (\`queuescope run usb:…\`, through usbfs and libusb) drive it in turns,` +
+      ` ${kernel}, emulated). There the kernel's own driver and our stack (\`queuescope run usb:…\`, through usbfs) drive it in turns,` +
       ` over the same virtual host controller (vhci-hcd) and the same network, each with BQL off and on: ${rounds} rounds of ${seconds} s each,` +
       ' under UDP load that always has a packet at hand, with a prioritised ping every 50 ms. "Off" is, for the kernel, a `limit_min` above the' +
       ' queue. Throughput is what the driver counts as sent. Our stack is measured once it has run for 20 s, so that its code is compiled.',
