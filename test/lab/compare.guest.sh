@@ -7,18 +7,7 @@ near_host=10.64.0.2
 ping_interval_ms=50
 settle_seconds=4
 warm_up_seconds=20
-mkfifo /run/work/pause
-exec {pause}<> /run/work/pause
-
-attach() {
-  usbip --tcp-port "$(< /mnt/port)" attach --remote 10.0.2.2 --busid "$1"
-  usb=$(usb_device "$2" 20)
-  netdev=$(netdev_of "$usb" 20)
-}
-detach_all() {
-  local each
-  for each in $(usbip port 2> /dev/null | sed -n 's/^Port \([0-9]*\):.*/\1/p'); do usbip detach --port "$each"; done
-}
+port=$(< /mnt/port)
 
 # What the processors did since the guest began, in ticks of USER_HZ: all but idle and waiting.
 busy_ticks() {
@@ -47,7 +36,7 @@ kernel_stack() {
     read -r inflight < "$queue/inflight"
     read -r limit < "$queue/limit"
     echo "$inflight $limit" >> "$memory/queue.txt"
-    read -r -t 0.1 -u "$pause" || true
+    pause 0.1
   done
   read -r after < "$counter"
   fact seconds_measured "$(awk -v a="$begin" -v b="$EPOCHREALTIME" 'BEGIN { print b - a }')"
@@ -71,10 +60,10 @@ phase() {
   rm -rf "$memory"
   mkdir "$memory"
   fact kernel "$(uname -r | sed 's/[+-].*//')"
-  attach "$1" "$2"
+  attach_served "$port" "$1" "$2"
   "$3_stack" "$4" "$5" "$6"
   cp "$memory"/* "$scenario_folder"
-  detach_all
+  detach_served
 }
 
 echo pfifo_fast > /proc/sys/net/core/default_qdisc
@@ -82,5 +71,5 @@ kernel_drivers
 modprobe -a vhci-hcd
 while IFS=$'\t' read -r name busid product stack bql seconds off; do
   scenario "$name" $((seconds + 150)) phase "$busid" "$product" "$stack" "$bql" "$seconds" "$off"
-  detach_all
+  detach_served
 done < /mnt/cases.tsv
