@@ -6,10 +6,11 @@ import { FqCodel, type FqCodelSettings } from '../../src/netif/fq-codel.ts';
 import type { QdiscStats } from '../../src/netif/qdisc.ts';
 import { ethernetHeaderLength } from '../../src/wire/ethernet.ts';
 import { ipv4TypeOfService } from '../../src/wire/ipv4.ts';
+import type { Packet } from '../../src/usbnet/packet.ts';
 import { FramePool } from '../harness/frame-pool.ts';
 
-/** CoDel's clock ticks every 1,024 ns, which is in step with whole microseconds every 128: times start at such a one. */
-const alignmentUs = 128;
+/** CoDel's unit of time is 1,024 ns. */
+const unitUs = 1.024;
 const etherTypeIpv4 = 0x0800;
 const ecnMask = 3;
 const congestionExperienced = 3;
@@ -21,12 +22,14 @@ export interface TracedPacket {
   readonly length: number;
   readonly tos: number;
   readonly isIpv4: boolean;
+  /** The kernel's, which its queue was chosen by. */
+  readonly hash: number;
   /** Both ports, in hexadecimal. */
   readonly flow: string;
   fate: Fate;
 }
 
-/** What became of a packet: when it left, or that it never did. */
+/** What became of a packet: when it was sent, or that it never was. */
 export interface Fate {
   readonly leftAtUs: number | undefined;
   readonly isMarked: boolean;
@@ -39,75 +42,71 @@ export type TracedEvent =
   | {
       readonly kind: 'request';
       readonly atUs: number;
-      readonly leftAtUs: number;
       readonly answer: TracedPacket | undefined;
     };
 
 export interface QdiscTrace {
   readonly packets: readonly TracedPacket[];
   readonly events: readonly TracedEvent[];
-  /** The kernel's hash of each flow. */
-  readonly hashes: ReadonlyMap<string, number>;
 }
 
-/** A line of the kernel's trace that is one of our probes'. */
-const linePattern = / (\d+)\.(\d{6}): (enter|ask|leave): \([^)]*\)(.*)$/;
+/** A line of the kernel's trace that is one of our probes' (fq-codel-probe.mjs). */
+const linePattern = / (\d+\.\d{6}): (enter|leave): \([^)]*\)(.*)$/;
 
-/** Reads the text of /sys/kernel/tracing/trace. */
+/** Reads the text of /sys/kernel/tracing/trace. Times are those that the kernel's fq_codel read, from the first packet's on. */
 export function parseQdiscTrace(text: string): QdiscTrace {
   const packets: TracedPacket[] = [];
   const events: TracedEvent[] = [];
-  const hashes = new Map<string, number>();
   /** By the address of its sk_buff, which is another's once it is gone. */
   const waiting = new Map<string, TracedPacket>();
-  let startUs: number | undefined;
-  let askedAtUs = 0;
+  let startUnits: number | undefined;
   for (const line of text.split('\n')) {
     const match = linePattern.exec(line);
     if (match === null) continue;
-    const [, seconds = '', micros = '', kind, rest = ''] = match;
+    const [, seconds = '', kind, rest = ''] = match;
     const value = (name: string): string => new RegExp(` ${name}=(\\S+)`).exec(rest)?.[1] ?? '';
-    const timeUs = Number(seconds) * 1e6 + Number(micros);
-    startUs ??= Math.floor(timeUs / alignmentUs) * alignmentUs;
-    const atUs = timeUs - startUs;
-    switch (kind) {
-      case 'ask':
-        askedAtUs = atUs;
-        break;
-      case 'enter': {
-        const packet: TracedPacket = {
-          index: packets.length,
-          atUs,
-          length: Number(value('len')),
-          tos: Number(value('tos')),
-          // As the guest's processor reads two bytes of the frame.
-          isIpv4: Number(value('type')) === ((etherTypeIpv4 & 0xff) << 8) + (etherTypeIpv4 >> 8),
-          flow: value('ports'),
-          fate: dropped,
-        };
-        packets.push(packet);
-        waiting.set(value('skb'), packet);
-        events.push({ kind: 'arrival', packet });
-        break;
-      }
-      case 'leave': {
-        const answer = waiting.get(value('skb'));
-        waiting.delete(value('skb'));
-        if (answer !== undefined) {
-          const tos = Number(value('tos'));
-          const isMarked = answer.isIpv4 && isCongested(tos) && !isCongested(answer.tos);
-          answer.fate = { leftAtUs: atUs, isMarked };
-          hashes.set(answer.flow, Number(value('hash')));
-        }
-        events.push({ kind: 'request', atUs: askedAtUs, leftAtUs: atUs, answer });
-        break;
-      }
-      case undefined:
-      default:
-        break;
+    const skb = value('skb');
+    if (kind === 'enter') {
+      const units = Number(value('at'));
+      startUnits ??= units;
+      const packet: TracedPacket = {
+        index: packets.length,
+        atUs: inTheMiddle(units - startUnits),
+        length: Number(value('len')),
+        tos: Number(value('tos')),
+        // As the guest's processor reads two bytes of the frame.
+        isIpv4: Number(value('type')) === ((etherTypeIpv4 & 0xff) << 8) + (etherTypeIpv4 >> 8),
+        hash: Number(value('hash')),
+        flow: value('ports'),
+        fate: dropped,
+      };
+      packets.push(packet);
+      waiting.set(skb, packet);
+      events.push({ kind: 'arrival', packet });
+      continue;
     }
+    // It is asked before the first packet comes, and says no.
+    if (startUnits === undefined) continue;
+    const answer = waiting.get(skb);
+    waiting.delete(skb);
+    if (answer === undefined) {
+      events.push({ kind: 'request', atUs: Number(seconds) * 1e6 - startUnits * unitUs, answer });
+      continue;
+    }
+    const isOfNew = BigInt(value('new')) !== BigInt(value('qdisc')) + BigInt(value('newlist'));
+    const units = Number(value('at')) + Number(value(isOfNew ? 'newwait' : 'oldwait'));
+    const atUs = inTheMiddle(units - startUnits);
+    const tos = Number(value('tos'));
+    const isMarked = answer.isIpv4 && isCongested(tos) && !isCongested(answer.tos);
+    answer.fate = { leftAtUs: atUs, isMarked };
+    events.push({ kind: 'request', atUs, answer });
   }
-  return { packets, events, hashes };
+  return { packets, events };
+}
+
+/** A time that is in CoDel's unit for certain, whichever way it is rounded. */
+function inTheMiddle(units: number): number {
+  return (units + 0.5) * unitUs;
 }
 
 function isCongested(tos: number): boolean {
@@ -117,22 +116,22 @@ function isCongested(tos: number): boolean {
 export interface Replay {
   readonly fates: readonly Fate[];
   readonly stats: Readonly<QdiscStats>;
-  /** Requests that it or the kernel answered, and of these: with the same packet, marked or not as the kernel's. */
+  /** Requests that it or the kernel answered. */
   readonly answers: number;
-  readonly sameAnswers: number;
+  /** The first of them where ours was not the very packet that the kernel answered with, or was marked and that was not. */
+  readonly firstOther: string | undefined;
 }
 
 /** Ours in the kernel's place: its packets, with the lengths, flows and ECN bits they had, and its moments. */
 export function replay(trace: QdiscTrace, settings: FqCodelSettings): Replay {
   const frames = new FramePool();
-  // Flows share a queue where the kernel's do: which hash it is makes no difference otherwise.
-  const qdisc = new FqCodel(settings, ({ tag }, flows) => {
-    const flow = trace.packets[tag]?.flow ?? '';
-    return Math.floor(((trace.hashes.get(flow) ?? 0) * flows) / hashRange);
-  });
+  // Packets share a queue where the kernel's do: which hash it is makes no difference otherwise.
+  const qdisc = new FqCodel(settings, ({ tag }, flows) =>
+    Math.floor(((trace.packets[tag]?.hash ?? 0) * flows) / hashRange),
+  );
   const fates: Fate[] = trace.packets.map(() => dropped);
   let answers = 0;
-  let sameAnswers = 0;
+  let firstOther: string | undefined;
   for (const event of trace.events) {
     if (event.kind === 'arrival') {
       const { index, length, tos, isIpv4, atUs } = event.packet;
@@ -140,28 +139,29 @@ export function replay(trace: QdiscTrace, settings: FqCodelSettings): Replay {
       qdisc.enqueue(packet, atUs);
       continue;
     }
-    const { answer } = event;
-    const packet = qdisc.dequeue(event.atUs);
-    if (packet === undefined) {
-      if (answer !== undefined) answers++;
-      continue;
-    }
-    const { tag: index } = packet;
-    const isMarked =
-      isCongested(ipv4TypeOfService(packet.bytes, ethernetHeaderLength)) &&
-      !isCongested(trace.packets[index]?.tos ?? 0);
-    packet.release();
-    fates[index] = { leftAtUs: event.leftAtUs, isMarked };
+    const { answer, atUs } = event;
+    const packet = qdisc.dequeue(atUs);
+    if (packet === undefined && answer === undefined) continue;
     answers++;
-    if (index === answer?.index && isMarked === answer.fate.isMarked) sameAnswers++;
+    const ours = packet === undefined ? 'none' : answerWords(packet.tag, wasMarked(packet, trace));
+    const kernels = answer === undefined ? 'none' : answerWords(answer.index, answer.fate.isMarked);
+    if (ours !== kernels)
+      firstOther ??= `request ${answers}, at ${atUs} us: ${ours}, the kernel's: ${kernels}`;
+    if (packet === undefined) continue;
+    fates[packet.tag] = { leftAtUs: atUs, isMarked: wasMarked(packet, trace) };
+    packet.release();
   }
-  return { fates, stats: qdisc.stats, answers, sameAnswers };
+  return { fates, stats: qdisc.stats, answers, firstOther };
 }
 
-/** Of a flow: its ports as the guest's processor reads four bytes, the destination's last. */
-export function destinationPort(flow: string): number {
-  const bytes = Number(flow);
-  return (((bytes >>> 16) & 0xff) << 8) | (bytes >>> 24);
+/** Whether ours has marked it. */
+function wasMarked(packet: Packet, { packets }: QdiscTrace): boolean {
+  const tos = ipv4TypeOfService(packet.bytes, ethernetHeaderLength);
+  return isCongested(tos) && !isCongested(packets[packet.tag]?.tos ?? 0);
+}
+
+function answerWords(index: number, isMarked: boolean): string {
+  return `packet ${index}${isMarked ? ', marked' : ''}`;
 }
 
 export interface FlowFigures {

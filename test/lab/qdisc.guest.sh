@@ -3,22 +3,16 @@
 
 tracing=/sys/kernel/tracing
 
-# trace_fq_codel: probes at fq_codel's entrance and exit, with what a packet's headers say. The clock is the one that
-# fq_codel reads.
+# trace_fq_codel: probes at fq_codel's entrance and exit, with what a packet's headers say and when fq_codel saw it.
 trace_fq_codel() {
-  local header='type=+12(skb->data):x16 tos=+15(skb->data):u8 ports=+34(skb->data):x32'
   mountpoint -q $tracing || mount -t tracefs none $tracing
-  {
-    echo "p:enter fq_codel_enqueue skb=skb:x64 len=skb->len:u32 $header"
-    echo 'p:ask fq_codel_dequeue'
-    echo 'r4:leave fq_codel_dequeue skb=$retval:x64 tos=+15($retval->data):u8 hash=$retval->hash:x32'
-  } > $tracing/kprobe_events
+  "$LAB_NODE" "$lab_peers/fq-codel-probe.mjs" > $tracing/kprobe_events
   echo 32768 > $tracing/buffer_size_kb
   echo mono > $tracing/trace_clock
 }
 
-# link OPTION...: v0 with fq_codel behind 10 Mbit/s, to 10.9.0.1 in the namespace dev. Packets are no larger than frames.
-# The far end takes everything and says nothing of its own.
+# link: v0 behind 10 Mbit/s, to 10.9.0.1 in the namespace dev. Packets are no larger than frames. The far end takes
+# everything and says nothing of its own.
 link() {
   ip netns add dev
   ip link add v0 type veth peer name v1 netns dev
@@ -33,7 +27,6 @@ link() {
   ip -n dev link set v1 up
   tc qdisc add dev v0 root handle 1: htb default 1
   tc class add dev v0 parent 1: classid 1:1 htb rate 10mbit burst 1600 cburst 1600 quantum 1514
-  tc qdisc add dev v0 parent 1:1 handle 10: fq_codel "$@"
   in_peer perl -e '
     use Socket;
     my @sockets = map { socket(my $s, PF_INET, SOCK_DGRAM, 0); bind($s, pack_sockaddr_in($_, INADDR_ANY)) or die; $s } @ARGV;
@@ -41,17 +34,26 @@ link() {
   busybox ping -c 1 10.9.0.1 > /dev/null
 }
 
-# traced FUNCTION ARGUMENT...: runs it with the probes on and leaves what they saw.
+# traced "OPTION..." FUNCTION ARGUMENT...: gives v0 an fq_codel, runs the function with the probes on and leaves what they saw.
+# Nothing has come to that fq_codel before: a flow that has run empty may still stand in its lists.
 traced() {
+  local missed
+  missed=$(missed)
   echo > $tracing/trace
   echo 1 > $tracing/events/kprobes/enable
+  tc qdisc add dev v0 parent 1:1 handle 10: fq_codel $1
+  shift
   "$@"
   # What waits has to leave, at 10 Mbit/s.
   wait_for 20 is_empty
   echo 0 > $tracing/events/kprobes/enable
   tc -s -j qdisc show dev v0 > "$scenario_folder/qdisc.json"
   fact overruns "$(awk '/^(overrun|dropped events)/ {sum += $NF} END {print sum}' $tracing/per_cpu/cpu*/stats)"
+  fact missed $(($(missed) - missed))
   cat $tracing/trace > "$scenario_folder/trace.txt"
+}
+missed() {
+  awk '{ sum += $3 } END { print sum + 0 }' $tracing/kprobe_profile
 }
 is_empty() {
   tc -s -j qdisc show dev v0 | grep -q '"kind":"fq_codel".*"qlen":0,'
@@ -66,7 +68,7 @@ sparse=(7003:200:50:0 7004:200:50:2 7005:100:20:0 7006:600:33:1)
 # Two senders that never slow down, one of which speaks ECN and pauses now and then.
 udp() {
   link
-  traced flows 12 7001:1472:680:0 7002:1472:1000:2:400:600 "${sparse[@]}"
+  traced "" flows 12 7001:1472:680:0 7002:1472:1000:2:400:600 "${sparse[@]}"
 }
 
 # TCP with and without ECN, as iperf3 sends it: several streams, since the kernel lets each have no more than a few packets
@@ -77,7 +79,7 @@ tcp() {
   in_peer iperf3 -4 -s -1 -p 5202 > /dev/null &
   wait_for 20 in_peer grep -q ':1451 ' /proc/net/tcp
   wait_for 20 in_peer grep -q ':1452 ' /proc/net/tcp
-  traced tcp_streams
+  traced "" tcp_streams
 }
 tcp_streams() {
   echo 1 > /proc/sys/net/ipv4/tcp_ecn
@@ -93,14 +95,14 @@ tcp_streams() {
 
 # More than there is room for: batches from the longest backlog.
 full() {
-  link limit 200
-  traced flows 6 7001:1472:1200:0 7002:700:1500:2 "${sparse[@]}"
+  link
+  traced "limit 200" flows 6 7001:1472:1200:0 7002:700:1500:2 "${sparse[@]}"
 }
 
 # Other settings than the standard ones.
 options() {
-  link target 20ms interval 60ms quantum 300 flows 16 limit 600 noecn
-  traced flows 8 7001:1472:500:0 7002:700:900:2 "${sparse[@]}"
+  link
+  traced "target 20ms interval 60ms quantum 300 flows 16 limit 600 noecn" flows 8 7001:1472:500:0 7002:700:900:2 "${sparse[@]}"
 }
 
 modprobe -a veth sch_htb sch_fq_codel
