@@ -12,8 +12,11 @@ import type { DeviceSession } from '../../engine/device-session.ts';
 import type { ExperimentOutcome } from '../../engine/experiment-outcome.ts';
 import { outcomeTable, verdictLines } from './experiment-words.ts';
 import type { Output } from './output.ts';
+import { rowLines } from './row-line.ts';
 
 const progressIntervalUs = 1e6;
+const sampleLine = rowLines('sample', sampleColumns);
+const probeLine = rowLines('probe', probeColumns);
 
 /** Tells what happens in a session: as JSON lines, or as notes for a person. */
 export class Follower {
@@ -45,7 +48,7 @@ export class Follower {
 
   #handleSample(row: Float64Array): void {
     if (this.#json) {
-      this.#output.json({ type: 'sample', ...named(sampleColumns, row) });
+      this.#output.document(sampleLine(row));
       return;
     }
     const timeUs = row[sampleIndex.timeUs] ?? 0;
@@ -61,7 +64,7 @@ export class Follower {
 
   #handleProbe(row: Float64Array): void {
     this.#lastRttUs = row[probeIndex.rttUs] ?? Number.NaN;
-    if (this.#json) this.#output.json({ type: 'probe', ...named(probeColumns, row) });
+    if (this.#json) this.#output.document(probeLine(row));
   }
 
   /** The last word: what each segment measured, what it comes to, and what became of the device. */
@@ -103,14 +106,4 @@ export class Follower {
       if (problem.remedy !== undefined) this.#output.note(problem.remedy);
     }
   }
-}
-
-/** A row as an object; what does not exist is null. */
-function named(columns: readonly string[], row: Float64Array): Record<string, number | null> {
-  return Object.fromEntries(
-    columns.map((column, index) => {
-      const value = row[index] ?? Number.NaN;
-      return [column, Number.isNaN(value) ? null : value];
-    }),
-  );
 }

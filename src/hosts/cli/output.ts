@@ -1,4 +1,5 @@
 import { AppError, asAppError, errorTable } from '../../base/errors.ts';
+import { roundedNumber } from './row-line.ts';
 
 /** Where a command's results and messages go. */
 export interface Output {
@@ -12,13 +13,8 @@ export interface Output {
   note(text: string): void;
 }
 
-const decimals = 1000;
-
-/** Results carry microseconds and bits per second: more than three decimals of them are noise. */
 function rounded(_key: string, value: unknown): unknown {
-  return typeof value === 'number' && !Number.isInteger(value)
-    ? Math.round(value * decimals) / decimals
-    : value;
+  return typeof value === 'number' ? roundedNumber(value) : value;
 }
 
 /**
