@@ -7,6 +7,7 @@ import type { LinuxFiles } from './linux-files.ts';
 import type { NotReturned, OpenedDevice } from './opened-device.ts';
 import type { SessionLoop } from './session-loop.ts';
 import { TapLink } from './tap-link.ts';
+import { threadPriority } from './thread-priority.ts';
 
 /** Drivers that collect packets send as soon as no more are at hand: our timers are too coarse for anything finer. */
 export const endOfBurst: DriverTuning = { txTimerUs: 0 };
@@ -28,6 +29,7 @@ export interface DriveOptions {
 export function drive(options: DriveOptions): Pick<OpenedDevice, 'loop' | 'createPath' | 'close'> {
   const { transport, match, loop, log, wake } = options;
   const lag = new EventLoopLag();
+  const restorePriority = threadPriority.hold();
   let tap: TapLink | undefined;
   return {
     loop,
@@ -39,6 +41,7 @@ export function drive(options: DriveOptions): Pick<OpenedDevice, 'loop' | 'creat
     },
     close: () => {
       lag.close();
+      restorePriority();
       tap?.close();
       return options.giveBack();
     },

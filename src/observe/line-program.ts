@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { constants, setPriority } from 'node:os';
 import { codeOf } from './number-file.ts';
 
 /** How a program ended. */
@@ -68,6 +69,7 @@ export const startLineProgram: StartProgram = (name, programArguments, listener)
       PATH: [process.env['PATH'], moreFolders].filter(Boolean).join(':'),
     },
   });
+  asUsual(child.pid);
   let isOver = false;
   let lastError = '';
   const lines = new LineSplitter((line) => {
@@ -105,6 +107,15 @@ export const startLineProgram: StartProgram = (name, programArguments, listener)
     },
   };
 };
+
+/** Programs are started by a thread whose priority may be raised, and are not to have that of it. */
+function asUsual(pid: number | undefined): void {
+  try {
+    if (pid !== undefined) setPriority(pid, constants.priority.PRIORITY_NORMAL);
+  } catch {
+    // It has ended already, or was lower, which only the administrator changes.
+  }
+}
 
 /** What a program that runs to its end has written. */
 export interface ProgramOutput {

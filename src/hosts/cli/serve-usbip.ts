@@ -3,6 +3,7 @@ import type { Log } from '../../base/log.ts';
 import { formatDuration } from '../../base/units.ts';
 import { FarTap } from '../../engine/far-tap.ts';
 import { monotonicClock } from '../../engine/monotonic-clock.ts';
+import { threadPriority } from '../../engine/thread-priority.ts';
 import { catalogue, findPersonality } from '../../sim/catalogue.ts';
 import type { SimPersonality } from '../../sim/personality.ts';
 import { SimUsbipExports } from '../../sim/usbip-exports.ts';
@@ -40,6 +41,8 @@ export const serveUsbip: Command<ServeUsbipOptions> = async (context, options) =
     seed,
   );
   const farTap = openFarTap(exports, options, context.log);
+  // What a device does late, its driver takes for the link's doing.
+  const restorePriority = threadPriority.hold();
   const host = await startUsbipHost({
     exports,
     onDevice: farTap === undefined ? undefined : (device, run) => farTap.join(device, run),
@@ -60,6 +63,7 @@ export const serveUsbip: Command<ServeUsbipOptions> = async (context, options) =
   }
   await host.close();
   farTap?.close();
+  restorePriority();
   return exitCodes.ok;
 };
 

@@ -1,5 +1,6 @@
 import { formatBytes } from '../../base/units.ts';
-import { type Check, ok, problem, warning } from './check.ts';
+import { raisedPriority } from '../../engine/thread-priority.ts';
+import { type Check, linuxOnly, ok, problem, warning } from './check.ts';
 import type { Machine } from './machine.ts';
 
 /** What `engines` of package.json asks for. */
@@ -49,4 +50,18 @@ export function checkRecordings({ recordings }: Machine): Check {
   return freeBytes < tooLittleBytes
     ? problem('recordings-folder', 'file-failed', `Only ${space}.`, { remedy })
     : warning('recordings-folder', `Only ${space}; four devices write 15 MB an hour.`, { remedy });
+}
+
+/** Whether frames are moved before other programs get their turn. */
+export function checkPriority({ linux }: Machine): Check {
+  if (linux === undefined) return linuxOnly('priority', 'A right is needed to raise a priority');
+  return linux.mayRaisePriority
+    ? ok('priority', 'The thread that moves frames may run before other programs.')
+    : warning(
+        'priority',
+        'The thread that moves frames may not raise its priority: while other programs keep this machine busy, limits and pings are higher than the device needs.',
+        {
+          remedy: `Run as root, or allow it to your user and log in again:\necho "$USER - nice ${raisedPriority}" | sudo tee /etc/security/limits.d/queuescope.conf`,
+        },
+      );
 }

@@ -10,6 +10,7 @@ export const checkGroups = {
   'usb-holders': 'drive',
   'usb-driver': 'drive',
   'usb-memory': 'drive',
+  priority: 'drive',
   'modem-manager': 'drive',
   'own-network': 'drive',
   'kernel-bql': 'observe',

@@ -8,7 +8,7 @@ import {
   checkSetLimits,
   checkTc,
 } from './check-observe.ts';
-import { checkNode, checkRecordings } from './check-program.ts';
+import { checkNode, checkPriority, checkRecordings } from './check-program.ts';
 import { checkTap, checkTool } from './check-tap.ts';
 import {
   checkDevices,
@@ -33,6 +33,7 @@ export function examine(machine: Machine): readonly Check[] {
     ...checkHolders(machine),
     checkDriver(machine),
     checkMemory(machine),
+    checkPriority(machine),
     checkModemManager(machine),
     checkOwnNetwork(machine),
     checkKernel(machine),

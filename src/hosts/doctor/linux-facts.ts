@@ -1,6 +1,7 @@
 import { access, constants, open, readdir, readFile, stat } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import type { Device } from '../../contract/device.ts';
+import { raisedPriority } from '../../engine/thread-priority.ts';
 import { moreFolders, type StartProgram } from '../../observe/line-program.ts';
 import { NetdevFiles } from '../../observe/netdev-files.ts';
 import { codeOf } from '../../observe/number-file.ts';
@@ -25,8 +26,11 @@ export interface LinuxProbeOptions {
   readonly startProgram: StartProgram;
 }
 
-/** CAP_NET_ADMIN's place in a set of capabilities. */
+/** Places in a set of capabilities: CAP_NET_ADMIN and CAP_SYS_NICE. */
 const netAdminBit = 12n;
+const sysNiceBit = 23n;
+/** RLIMIT_NICE counts from the lowest priority upwards: 20 is a niceness of 0. */
+const niceLimitOfNormal = 20;
 const tapFlag = 0x0002;
 const questionLimitMs = 3000;
 /** The name that --tap is shown with. */
@@ -52,21 +56,24 @@ export class LinuxProbe {
   /** @param devices as they are listed: what hangs on USB is looked at more closely */
   async facts(devices: readonly Device[]): Promise<LinuxFacts> {
     const programs = await this.#programs();
-    const [usbDevices, hasUsbNodes, usbNodes, memory, running, netdevs, ping, tun] = await Promise.all([
-      this.#usbDevices(),
-      this.#exists('dev/bus/usb'),
-      this.#usbNodes(devices),
-      this.#text('sys/module/usbcore/parameters/usbfs_memory_mb'),
-      this.#running(),
-      this.#describeNetdevs(),
-      programs.has('ping') ? this.#tryPing() : undefined,
-      this.#tun(),
-    ]);
+    const [usbDevices, hasUsbNodes, usbNodes, memory, mayRaisePriority, running, netdevs, ping, tun] =
+      await Promise.all([
+        this.#usbDevices(),
+        this.#exists('dev/bus/usb'),
+        this.#usbNodes(devices),
+        this.#text('sys/module/usbcore/parameters/usbfs_memory_mb'),
+        this.#mayRaisePriority(),
+        this.#running(),
+        this.#describeNetdevs(),
+        programs.has('ping') ? this.#tryPing() : undefined,
+        this.#tun(),
+      ]);
     return {
       usbDevices,
       hasUsbNodes,
       usbNodes,
       usbMemoryMegabytes: memory === undefined || !/^\d+$/.test(memory) ? undefined : Number(memory),
+      mayRaisePriority,
       running,
       netdevs,
       programs,
@@ -158,7 +165,6 @@ export class LinuxProbe {
   }
 
   async #tun(): Promise<TunFacts> {
-    const capabilities = /^CapEff:\s*([0-9a-f]+)$/m.exec((await this.#text('proc/self/status')) ?? '')?.[1];
     const ownInterfaces: string[] = [];
     for (const name of await this.#netdevs.names()) {
       const flags = Number.parseInt((await this.#text('sys/class/net', name, 'tun_flags')) ?? '', 16);
@@ -168,10 +174,22 @@ export class LinuxProbe {
     }
     return {
       failureCode: await this.#openFailure('dev/net/tun'),
-      mayMake: (BigInt(`0x${capabilities ?? '0'}`) >> netAdminBit) % 2n === 1n,
+      mayMake: await this.#hasCapability(netAdminBit),
       ownInterfaces,
       makeCommands: persistentTapCommands(exampleTap),
     };
+  }
+
+  async #hasCapability(bit: bigint): Promise<boolean> {
+    const capabilities = /^CapEff:\s*([0-9a-f]+)$/m.exec((await this.#text('proc/self/status')) ?? '')?.[1];
+    return (BigInt(`0x${capabilities ?? '0'}`) >> bit) % 2n === 1n;
+  }
+
+  async #mayRaisePriority(): Promise<boolean> {
+    const limit = /^Max nice priority\s+(\d+)/m.exec((await this.#text('proc/self/limits')) ?? '')?.[1];
+    return (
+      Number(limit ?? 0) >= niceLimitOfNormal - raisedPriority || (await this.#hasCapability(sysNiceBit))
+    );
   }
 
   /** Runs a program to its end; undefined as its exit code: it took too long. */

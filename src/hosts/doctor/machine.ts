@@ -75,6 +75,8 @@ export interface LinuxFacts {
   readonly usbNodes: ReadonlyMap<string, UsbNode>;
   /** usbcore's usbfs_memory_mb; 0: no bound. */
   readonly usbMemoryMegabytes: number | undefined;
+  /** Whether this user may raise the priority of the thread that moves frames. */
+  readonly mayRaisePriority: boolean;
   /** Names of the programs that run, as far as they are seen. */
   readonly running: ReadonlySet<string>;
   readonly netdevs: readonly MachineNetdev[];

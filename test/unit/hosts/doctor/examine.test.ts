@@ -232,6 +232,14 @@ describe('one check after the other', () => {
     ],
     ['no bound', linuxMachine({}, { usbMemoryMegabytes: 0 }), 'usb-memory', 'ok', /not bounded/],
     [
+      'no right to a higher priority',
+      linuxMachine({}, { mayRaisePriority: false }),
+      'priority',
+      'warning',
+      /may not raise its priority/,
+      /limits\.d/,
+    ],
+    [
       'ModemManager and a modem',
       linuxMachine({}, { running: new Set(['ModemManager']) }),
       'modem-manager',

@@ -95,6 +95,7 @@ export function linuxMachine(changes: Partial<Machine> = {}, linux: Partial<Linu
       hasUsbNodes: true,
       usbNodes: new Map([['usb:1-1', node()]]),
       usbMemoryMegabytes: 16,
+      mayRaisePriority: true,
       running: new Set(['systemd']),
       netdevs: [netdev()],
       programs: new Set(['ping', 'tc', 'ip', 'iperf3', 'irtt']),

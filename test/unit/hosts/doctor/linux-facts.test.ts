@@ -126,6 +126,17 @@ test('TAP: rights, and interfaces that belong to the user', async () => {
 });
 
 test.each([
+  ['nothing', '0', '0', false],
+  ['a limit of −13', '33', '0', false],
+  ['a limit of −14', '34', '0', true],
+  ['CAP_SYS_NICE', '0', '0000000000800000', true],
+])('the right to a higher priority, with %s: %s, %s', async (_name, limit, capabilities, may) => {
+  system.write('proc/self/limits', `Max nice priority         ${limit}                    ${limit}\n`);
+  system.write('proc/self/status', `CapEff:\t${capabilities}\n`);
+  expect((await probe().facts([])).mayRaisePriority).toBe(may);
+});
+
+test.each([
   ['hardware', '6.19.0', {}],
   ['container', '6.19.0', { '.dockerenv': '' }],
   ['container', '6.19.0', { 'run/systemd/container': 'lxc' }],
