@@ -104,6 +104,14 @@ export class LinuxUsbFiles {
     return busNumber === undefined || deviceAddress === undefined ? undefined : { busNumber, deviceAddress };
   }
 
+  /**
+   * A count that the kernel raises for whatever is plugged in or out, USB or not: as long as it stays the same, nothing has
+   * changed. Undefined where it is not shown.
+   */
+  async eventCount(): Promise<string | undefined> {
+    return readFile(this.#path('sys/kernel/uevent_seqnum'), 'utf8').catch(() => undefined);
+  }
+
   /** Which interfaces of the active configuration have a driver, in the order of their numbers. */
   async interfaceDrivers(name: string): Promise<InterfaceDriver[]> {
     const drivers: InterfaceDriver[] = [];

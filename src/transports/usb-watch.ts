@@ -30,14 +30,23 @@ const pollIntervalMs = 500;
 
 /**
  * Looks into sysfs twice a second: for Linux without udev (containers, small systems). libusb hears of devices from
- * udev alone there; the package's own polling (`pollHotplug`) asks libusb and so never sees a change either.
+ * udev alone there; the package's own polling (`pollHotplug`) asks libusb and so never sees a change either. While nothing
+ * happens a look is one number to read, since frames may have to be moved meanwhile.
  */
 export function watchSysfs(files: LinuxUsbFiles, listener: UsbWatchListener): UsbWatch {
   let known: ReadonlyMap<string, UsbAddress> | undefined;
+  let seenEvents: string | undefined;
   let stopped = false;
   let timer: NodeJS.Timeout | undefined;
 
   const look = async (): Promise<void> => {
+    // Before what it counts is looked at: what changes meanwhile is seen next time.
+    const events = await files.eventCount();
+    if (events === undefined || events !== seenEvents) await lookClosely();
+    seenEvents = events;
+    if (!stopped) timer = setTimeout(() => void look(), pollIntervalMs).unref();
+  };
+  const lookClosely = async (): Promise<void> => {
     const now = new Map<string, UsbAddress>();
     for (const name of await files.names()) {
       const address = await files.address(name);
@@ -49,7 +58,6 @@ export function watchSysfs(files: LinuxUsbFiles, listener: UsbWatchListener): Us
       for (const key of now.keys()) if (!known.has(key)) listener.handleAttach();
     }
     known = now;
-    timer = setTimeout(() => void look(), pollIntervalMs).unref();
   };
   void look();
   return {

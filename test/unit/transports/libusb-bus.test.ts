@@ -604,6 +604,20 @@ describe('plugging in and out', () => {
     await lease.close();
   });
 
+  test('without udev: devices are looked at only if the kernel has counted an event', async () => {
+    const { bus, sysfs } = linuxBench({ udev: false });
+    sysfs.write('sys/kernel/uevent_seqnum', '7\n');
+    const lease = await bus.open(id, { interfaces: [0, 1] });
+    const handler = handlerOn(lease);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    sysfs.removeDevice('1-1');
+    await new Promise((resolve) => setTimeout(resolve, 1200));
+    expect(handler.goneAtUs).toEqual([]);
+    sysfs.write('sys/kernel/uevent_seqnum', '8\n');
+    await vi.waitFor(() => expect(handler.goneAtUs).toHaveLength(1), { timeout: 2000 });
+    await lease.close();
+  });
+
   test('is watched while a device is open, without a listener', async () => {
     const { bus, usb } = linuxBench();
     const lease = await bus.open(id, { interfaces: [0] });
