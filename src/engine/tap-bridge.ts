@@ -1,6 +1,7 @@
 import { type Clock, neverUs, type Polled } from '../base/clock.ts';
 import type { Netif } from '../netif/netif.ts';
 import { tosPriority } from '../netif/priority.ts';
+import { Segmenter } from '../netif/segmenter.ts';
 import type { TapDevice } from '../tap/tap-device.ts';
 import type { Packet } from '../usbnet/packet.ts';
 import { arpLength, checkArp } from '../wire/arp.ts';
@@ -13,6 +14,7 @@ import {
 } from '../wire/ethernet.ts';
 import { checkIpv4Header, ipv4TypeOfService } from '../wire/ipv4.ts';
 import { copyMacAddress, macAddressesEqual, macAddressLength } from '../wire/mac-address.ts';
+import { virtioNetHeaderLength } from '../wire/virtio-net-header.ts';
 
 /** Frames taken from the host in one go; then others get their turn. */
 const batch = 64;
@@ -38,7 +40,7 @@ export type RunNow = (action: (nowUs: number) => void) => void;
 /** What is needed of a {@link TapDevice}. */
 export type TapFrames = Pick<
   TapDevice,
-  'read' | 'write' | 'whenReadable' | 'macAddress' | 'setCarrier' | 'close'
+  'header' | 'read' | 'write' | 'whenReadable' | 'macAddress' | 'setCarrier' | 'close'
 >;
 
 /** What is needed of a device's interface. */
@@ -47,11 +49,19 @@ export type BridgedInterface = Pick<Netif, 'macAddress' | 'packets' | 'transmit'
 };
 
 type Intake = 'waiting' | 'ready' | 'closed';
+/** What became of an attempt to take a frame from the host. */
+type Taken = 'frame' | 'nothing' | 'malformed' | 'gone';
+
+/** The longest frame that a device may have received, with room. */
+const longestReceivedBytes = 65_536;
 
 /**
  * Joins a TAP interface with the interface of a device: what the host sends goes through our qdisc, BQL and minidriver like
  * any other packet, and what the device receives goes to the host. Where the host uses another MAC address than the
  * device (it may not be allowed to change its own), addresses are exchanged on the way.
+ *
+ * A long segment that the host hands over at once is cut into frames here. What there is no packet for, or no more time in
+ * this turn, is kept and goes on before anything else is read.
  */
 export class TapBridge implements Polled {
   readonly #tap: TapFrames;
@@ -64,7 +74,13 @@ export class TapBridge implements Polled {
   /** The host got something: it may have answered at once, which is not worth a wait on another thread. */
   #mayHaveAnswered = false;
   #dueAtUs = 0;
+  /** Cuts what the host sends, if it may leave that to us. */
+  readonly #segmenter: Segmenter | undefined;
+  /** A frame for the host behind its header, if there is to be one, which asks for nothing: all zeros. */
+  readonly #toHost: Uint8Array | undefined;
   #framesFromHost = 0;
+  #readsFromHost = 0;
+  #malformedFromHost = 0;
   #framesToHost = 0;
   #refused = 0;
 
@@ -77,11 +93,24 @@ export class TapBridge implements Polled {
     const hostMac = tap.macAddress();
     const same = hostMac === undefined || macAddressesEqual(hostMac, 0, netif.macAddress, 0);
     this.#hostMac = same ? undefined : hostMac;
+    if (tap.header === 'virtio') {
+      this.#segmenter = new Segmenter();
+      this.#toHost = new Uint8Array(virtioNetHeaderLength + longestReceivedBytes);
+    }
     this.#await();
   }
 
+  /** Frames as the device gets them: the pieces of a long segment each count. */
   get framesFromHost(): number {
     return this.#framesFromHost;
+  }
+  /** So many reads brought something: fewer than frames where the host sends long segments. */
+  get readsFromHost(): number {
+    return this.#readsFromHost;
+  }
+  /** What was read and is no frame, or no segment that can be cut into frames. */
+  get malformedFromHost(): number {
+    return this.#malformedFromHost;
   }
   get framesToHost(): number {
     return this.#framesToHost;
@@ -111,7 +140,7 @@ export class TapBridge implements Polled {
   /** Takes frames from the host, as long as there are any: as many as it may have, or a few if the qdisc is full. */
   poll(nowUs: number): void {
     if (nowUs < this.#dueAtUs) return;
-    const looks = this.#intake === 'ready' || this.#looksForAnswers();
+    const looks = this.#looks();
     this.#mayHaveAnswered = false;
     if (!looks) return;
     const isFull = this.#fill >= fullShare;
@@ -124,28 +153,54 @@ export class TapBridge implements Polled {
         this.#dueAtUs = nowUs + retryUs;
         return;
       }
-      const length = this.#tap.read(packet.bytes);
-      if (length <= 0) {
-        packet.release();
-        if (length < 0) this.#intake = 'closed';
-        else if (this.#intake === 'ready') this.#await();
-        return;
+      const taken = this.#take(packet);
+      if (taken === 'frame') {
+        this.#framesFromHost++;
+        this.#prepare(packet);
+        this.#netif.transmit(packet, nowUs);
+        continue;
       }
-      packet.length = length;
-      this.#framesFromHost++;
-      this.#prepare(packet);
-      this.#netif.transmit(packet, nowUs);
+      packet.release();
+      if (taken === 'malformed') continue;
+      if (taken === 'gone') this.#intake = 'closed';
+      else if (this.#intake === 'ready') this.#await();
+      return;
     }
     // There may be more, and somebody waits for it already.
     this.#mayHaveAnswered = true;
   }
 
-  #looksForAnswers(): boolean {
-    return this.#mayHaveAnswered && this.#intake === 'waiting';
+  /** Puts the next frame from the host into the packet: the next piece of a segment, or what is read. */
+  #take(packet: Packet): Taken {
+    const segmenter = this.#segmenter;
+    if (segmenter === undefined || segmenter.isEmpty) {
+      const length = this.#tap.read(segmenter?.bytes ?? packet.bytes);
+      if (length <= 0) return length < 0 ? 'gone' : 'nothing';
+      this.#readsFromHost++;
+      packet.length = length;
+      if (segmenter?.load(length) === false) {
+        this.#malformedFromHost++;
+        return 'malformed';
+      }
+    }
+    segmenter?.next(packet);
+    return 'frame';
+  }
+
+  /** Whether there is something to take, or may be. */
+  #looks(): boolean {
+    switch (this.#intake) {
+      case 'ready':
+        return true;
+      case 'waiting':
+        return this.#mayHaveAnswered || this.#segmenter?.isEmpty === false;
+      case 'closed':
+        return false;
+    }
   }
 
   pollAtUs(): number {
-    return this.#intake === 'ready' || this.#looksForAnswers() ? this.#dueAtUs : neverUs;
+    return this.#looks() ? this.#dueAtUs : neverUs;
   }
 
   /** The priority that the sender's TOS byte asks for, and the device's own MAC address as the source. */
@@ -170,9 +225,17 @@ export class TapBridge implements Polled {
   /** Hands a received frame to the host. The bytes may be changed. */
   deliver(bytes: Uint8Array, offset: number, length: number): void {
     if (this.#hostMac !== undefined) this.#readdress(bytes, offset, length, this.#hostMac);
-    if (this.#tap.write(bytes.subarray(offset, offset + length), length)) this.#framesToHost++;
+    if (this.#write(bytes.subarray(offset, offset + length))) this.#framesToHost++;
     else this.#refused++;
     this.#mayHaveAnswered = true;
+  }
+
+  #write(frame: Uint8Array): boolean {
+    const toHost = this.#toHost;
+    if (toHost === undefined) return this.#tap.write(frame, frame.length);
+    if (frame.length > longestReceivedBytes) return false;
+    toHost.set(frame, virtioNetHeaderLength);
+    return this.#tap.write(toHost, virtioNetHeaderLength + frame.length);
   }
 
   #readdress(bytes: Uint8Array, offset: number, length: number, hostMac: Uint8Array): void {
