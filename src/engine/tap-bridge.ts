@@ -1,4 +1,5 @@
 import { type Clock, neverUs, type Polled } from '../base/clock.ts';
+import { Coalescer } from '../netif/coalescer.ts';
 import type { Netif } from '../netif/netif.ts';
 import { tosPriority } from '../netif/priority.ts';
 import { Segmenter } from '../netif/segmenter.ts';
@@ -14,7 +15,6 @@ import {
 } from '../wire/ethernet.ts';
 import { checkIpv4Header, ipv4TypeOfService } from '../wire/ipv4.ts';
 import { copyMacAddress, macAddressesEqual, macAddressLength } from '../wire/mac-address.ts';
-import { virtioNetHeaderLength } from '../wire/virtio-net-header.ts';
 
 /** Frames taken from the host in one go; then others get their turn. */
 const batch = 64;
@@ -52,16 +52,14 @@ type Intake = 'waiting' | 'ready' | 'closed';
 /** What became of an attempt to take a frame from the host. */
 type Taken = 'frame' | 'nothing' | 'malformed' | 'gone';
 
-/** The longest frame that a device may have received, with room. */
-const longestReceivedBytes = 65_536;
-
 /**
  * Joins a TAP interface with the interface of a device: what the host sends goes through our qdisc, BQL and minidriver like
  * any other packet, and what the device receives goes to the host. Where the host uses another MAC address than the
  * device (it may not be allowed to change its own), addresses are exchanged on the way.
  *
  * A long segment that the host hands over at once is cut into frames here. What there is no packet for, or no more time in
- * this turn, is kept and goes on before anything else is read.
+ * this turn, is kept and goes on before anything else is read. The other way, segments of TCP that are received one after
+ * another are joined; they wait for others until the device has nothing more in this round, and never longer.
  */
 export class TapBridge implements Polled {
   readonly #tap: TapFrames;
@@ -76,12 +74,13 @@ export class TapBridge implements Polled {
   #dueAtUs = 0;
   /** Cuts what the host sends, if it may leave that to us. */
   readonly #segmenter: Segmenter | undefined;
-  /** A frame for the host behind its header, if there is to be one, which asks for nothing: all zeros. */
-  readonly #toHost: Uint8Array | undefined;
+  /** Joins what the host gets, if it takes that. */
+  readonly #coalescer: Coalescer | undefined;
   #framesFromHost = 0;
   #readsFromHost = 0;
   #malformedFromHost = 0;
   #framesToHost = 0;
+  #writesToHost = 0;
   #refused = 0;
 
   /** @param clock real time, for what things cost */
@@ -95,7 +94,7 @@ export class TapBridge implements Polled {
     this.#hostMac = same ? undefined : hostMac;
     if (tap.header === 'virtio') {
       this.#segmenter = new Segmenter();
-      this.#toHost = new Uint8Array(virtioNetHeaderLength + longestReceivedBytes);
+      this.#coalescer = new Coalescer((bytes, length, frames) => this.#write(bytes, length, frames));
     }
     this.#await();
   }
@@ -114,6 +113,10 @@ export class TapBridge implements Polled {
   }
   get framesToHost(): number {
     return this.#framesToHost;
+  }
+  /** So many writes these took: fewer than frames where segments were joined. */
+  get writesToHost(): number {
+    return this.#writesToHost;
   }
   /** Received frames that the host did not take. */
   get refused(): number {
@@ -137,8 +140,12 @@ export class TapBridge implements Polled {
     return length / roomPackets;
   }
 
-  /** Takes frames from the host, as long as there are any: as many as it may have, or a few if the qdisc is full. */
+  /**
+   * Hands to the host what was joined since the last time, and takes frames from it, as long as there are any: as many as
+   * it may have, or a few if the qdisc is full.
+   */
   poll(nowUs: number): void {
+    this.#coalescer?.flush();
     if (nowUs < this.#dueAtUs) return;
     const looks = this.#looks();
     this.#mayHaveAnswered = false;
@@ -200,6 +207,8 @@ export class TapBridge implements Polled {
   }
 
   pollAtUs(): number {
+    // At once, whatever the pace of the other direction.
+    if (this.#coalescer?.holds === true) return 0;
     return this.#looks() ? this.#dueAtUs : neverUs;
   }
 
@@ -225,17 +234,15 @@ export class TapBridge implements Polled {
   /** Hands a received frame to the host. The bytes may be changed. */
   deliver(bytes: Uint8Array, offset: number, length: number): void {
     if (this.#hostMac !== undefined) this.#readdress(bytes, offset, length, this.#hostMac);
-    if (this.#write(bytes.subarray(offset, offset + length))) this.#framesToHost++;
-    else this.#refused++;
     this.#mayHaveAnswered = true;
+    if (this.#coalescer === undefined) this.#write(bytes.subarray(offset, offset + length), length, 1);
+    else if (!this.#coalescer.add(bytes, offset, length)) this.#refused++;
   }
 
-  #write(frame: Uint8Array): boolean {
-    const toHost = this.#toHost;
-    if (toHost === undefined) return this.#tap.write(frame, frame.length);
-    if (frame.length > longestReceivedBytes) return false;
-    toHost.set(frame, virtioNetHeaderLength);
-    return this.#tap.write(toHost, virtioNetHeaderLength + frame.length);
+  #write(bytes: Uint8Array, length: number, frames: number): void {
+    this.#writesToHost++;
+    if (this.#tap.write(bytes, length)) this.#framesToHost += frames;
+    else this.#refused += frames;
   }
 
   #readdress(bytes: Uint8Array, offset: number, length: number, hostMac: Uint8Array): void {
@@ -250,6 +257,7 @@ export class TapBridge implements Polled {
   }
 
   close(): void {
+    this.#coalescer?.flush();
     this.#intake = 'closed';
     this.#tap.setCarrier(false);
     this.#tap.close();

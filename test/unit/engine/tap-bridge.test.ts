@@ -252,6 +252,40 @@ describe('with a header in front of each frame', () => {
     expect(bridge.framesToHost).toBe(1);
   });
 
+  /** What is received of the segment, in a transfer. */
+  function receive(count: number): void {
+    tap.fromHost.push(segment);
+    tap.wake();
+    turn(1);
+    for (const { bytes, length } of sent.splice(0).slice(0, count)) bridge.deliver(bytes, 0, length);
+  }
+
+  test('received segments that follow one another are written as one when nothing more is at hand', () => {
+    receive(40);
+    expect(tap.toHost).toHaveLength(0);
+    // Whatever the pace at which frames are taken: at once.
+    expect(bridge.pollAtUs()).toBeLessThanOrEqual(1);
+    bridge.poll(1);
+    expect(tap.toHost).toHaveLength(1);
+    expect(tap.toHost[0]?.length).toBe(headerBytes + 66 + 40 * 1448);
+    expect([bridge.framesToHost, bridge.writesToHost]).toEqual([40, 1]);
+  });
+
+  test('what the host answers to them is read in the same turn', () => {
+    receive(2);
+    const { reads } = tap;
+    tap.fromHost.push(plain);
+    turn(1);
+    expect([tap.toHost.length, sent.length, tap.reads]).toEqual([1, 1, reads + 2]);
+  });
+
+  test('every frame of what the host does not take is counted', () => {
+    tap.takes = false;
+    receive(5);
+    bridge.close();
+    expect([bridge.framesToHost, bridge.refused]).toEqual([0, 5]);
+  });
+
   test('after the end nothing that was kept goes anywhere', () => {
     reopen(20);
     tap.fromHost.push(segment);
