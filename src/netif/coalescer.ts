@@ -94,8 +94,8 @@ export class Coalescer {
     if (length > this.#frame.length) return false;
     const transport = transportOffset(bytes, offset, length);
     if (this.#frames > 0) {
-      if (transport >= 0 && this.#follows(bytes, offset, transport) && this.#append(bytes, offset, length))
-        return true;
+      const follows = transport >= 0 && this.#follows(bytes, offset, transport);
+      if (follows && this.#append(bytes, offset, length)) return true;
       this.flush();
     }
     this.#frame.set(bytes.subarray(offset, offset + length));

@@ -56,8 +56,9 @@ function startOfFirstFrame(): number {
   const endMs = Date.now() + 5000;
   while (Date.now() < endMs) {
     // It goes to a group of IPv6.
-    if ((tap?.read(buffer) ?? 0) > 0)
+    if ((tap?.read(buffer) ?? 0) > 0) {
       return [0, 10].find((at) => buffer[at] === 0x33 && buffer[at + 1] === 0x33) ?? -1;
+    }
   }
   return -1;
 }

@@ -235,8 +235,9 @@ test('100,000 mutated frames: none throws, all come out in order, and what was j
     counts = [];
     for (const frame of frames) coalescer.add(frame, 0, frame.length);
     coalescer.flush();
-    if (counts.reduce((sum, count) => sum + count, 0) !== frames.length)
+    if (counts.reduce((sum, count) => sum + count, 0) !== frames.length) {
       throw new Error(`seed 43, input ${i}`);
+    }
     for (const [index, read] of written.entries()) {
       if (counts[index] === 1) continue;
       joined++;

@@ -224,8 +224,9 @@ test('200,000 mutated and random inputs: none throws, none shows what is behind 
       }
       return frames;
     });
-    if (results[0]?.join() !== results[1]?.join())
+    if (results[0]?.join() !== results[1]?.join()) {
       throw new Error(`seed 41, input ${i} reads behind its end`);
+    }
     const count = results[0]?.length ?? 0;
     if (count === 0) counts.refused++;
     else if (count === 1) counts.single++;
