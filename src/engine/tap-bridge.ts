@@ -25,8 +25,11 @@ const batch = 64;
  */
 const fullShare = 0.9;
 const fullPaceUs = 1000;
-const fullBatch = 32;
-/** What taking frames that find no room may cost of that time: on a slow machine, less than a batch. */
+const fullReads = 32;
+/**
+ * What taking frames that find no room may cost of that time: on a slow machine, and of long segments, less than all that
+ * these reads bring. More than that would be a flood; less would let a packet of priority wait behind them.
+ */
 const fullBudgetUs = 100;
 /** Without a packet to put a frame into, this long is waited. */
 const retryUs = 1000;
@@ -151,10 +154,12 @@ export class TapBridge implements Polled {
     this.#mayHaveAnswered = false;
     if (!looks) return;
     const isFull = this.#fill >= fullShare;
-    const most = isFull ? fullBatch : batch;
     const endUs = isFull ? this.#clock.nowUs() + fullBudgetUs : neverUs;
+    const lastRead = this.#readsFromHost + fullReads;
     if (isFull) this.#dueAtUs = nowUs + fullPaceUs;
-    for (let i = 0; i < most && (!isFull || this.#clock.nowUs() < endUs); i++) {
+    const mayGoOn = (taken: number): boolean =>
+      isFull ? this.#readsFromHost < lastRead && this.#clock.nowUs() < endUs : taken < batch;
+    for (let i = 0; mayGoOn(i); i++) {
       const packet = this.#netif.packets.take();
       if (packet === undefined) {
         this.#dueAtUs = nowUs + retryUs;

@@ -220,19 +220,32 @@ describe('with a header in front of each frame', () => {
     expect(sent).toHaveLength(20);
   });
 
-  test('while the qdisc is full, frames are taken at a pace, not segments', () => {
+  test('while the qdisc is full, a segment is cut for as long as that may take, and goes on a while later', () => {
     qdiscLength = 950;
+    readUs = 10;
     tap.fromHost.push(segment, segment);
     tap.wake();
     turn(1);
-    expect([sent.length, tap.reads]).toEqual([32, 1]);
+    expect([sent.length, tap.reads]).toEqual([9, 1]);
     turn(500);
-    expect(sent).toHaveLength(32);
-    turn(1001);
-    expect([sent.length, tap.reads]).toEqual([64, 2]);
+    expect(sent).toHaveLength(9);
+    for (let atUs = 1001; atUs <= 5001; atUs += 1000) turn(atUs);
+    expect([sent.length, tap.reads]).toEqual([54, 2]);
     qdiscLength = 0;
-    turn(2001);
+    turn(6001);
     expect(sequences()).toEqual([...upTo(45), ...upTo(45)]);
+  });
+
+  test('while the qdisc is full, a packet of priority waits behind few reads, however many frames those are', () => {
+    qdiscLength = 950;
+    tap.fromHost.push(segment, segment, plain);
+    tap.wake();
+    turn(1);
+    expect([sent.length, tap.reads]).toEqual([91, 4]);
+    tap.fromHost.push(...Array.from({ length: 50 }, () => plain));
+    tap.wake();
+    turn(1001);
+    expect([sent.length, tap.reads]).toEqual([91 + 32, 4 + 32]);
   });
 
   test('a header that lies is counted and costs one look; what comes behind it is taken', () => {
