@@ -13,8 +13,8 @@ import { type RunNow, TapBridge } from './tap-bridge.ts';
 
 /**
  * Frames that may wait in the interface for us to take them: in the order that they came, whatever their priority, and so
- * not many. What is more the kernel drops (its tun driver holds nobody back), and counts: enough for a few of TCP's bursts
- * of 45 frames while the event loop is elsewhere.
+ * not many. What is more the kernel drops (its tun driver holds nobody back), and counts: enough for what comes while the
+ * event loop is elsewhere. A segment of TCP that is yet to be cut counts as one.
  */
 const queueFrames = 256;
 
@@ -47,7 +47,7 @@ export class TapLink {
         remedy: 'Leave out --tap: load and pings of Queuescope itself need none.',
       });
     }
-    return new TapLink(TapDevice.open(name, linux ?? openLinuxFiles()), log, run);
+    return new TapLink(TapDevice.open(name, linux ?? openLinuxFiles(), 'virtio'), log, run);
   }
 
   get name(): string {
@@ -60,7 +60,7 @@ export class TapLink {
   /** Frames that were lost between the host and us, either way. */
   get droppedFrames(): number {
     const { fromHost, toHost } = this.#tap.drops();
-    return fromHost + toHost + (this.#bridge?.refused ?? 0);
+    return fromHost + toHost + (this.#bridge?.refused ?? 0) + (this.#bridge?.malformedFromHost ?? 0);
   }
 
   /** Brings the host's side up with the device's MAC address and joins it with the device's interface. */

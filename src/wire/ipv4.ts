@@ -8,12 +8,13 @@ export const ipProtocolIcmp = 1;
 export const ipProtocolUdp = 17;
 
 const typeOfServiceOffset = 1;
-const totalLengthOffset = 2;
-const identificationOffset = 4;
+/** Where in the header these fields are. */
+export const ipv4TotalLengthOffset = 2;
+export const ipv4IdentificationOffset = 4;
 const fragmentOffset = 6;
 const timeToLiveOffset = 8;
 const protocolOffset = 9;
-const checksumOffset = 10;
+export const ipv4ChecksumOffset = 10;
 const sourceOffset = 12;
 const destinationOffset = 16;
 
@@ -62,11 +63,11 @@ export function ipv4TypeOfService(bytes: Uint8Array, offset: number): number {
 
 /** Bytes, header included. */
 export function ipv4TotalLength(bytes: Uint8Array, offset: number): number {
-  return readUint16Be(bytes, offset + totalLengthOffset);
+  return readUint16Be(bytes, offset + ipv4TotalLengthOffset);
 }
 
 export function ipv4Identification(bytes: Uint8Array, offset: number): number {
-  return readUint16Be(bytes, offset + identificationOffset);
+  return readUint16Be(bytes, offset + ipv4IdentificationOffset);
 }
 
 export function ipv4DontFragment(bytes: Uint8Array, offset: number): boolean {
@@ -114,32 +115,32 @@ export function writeIpv4(
 ): number {
   bytes[offset] = 0x45;
   bytes[offset + typeOfServiceOffset] = typeOfService;
-  writeUint16Be(bytes, offset + totalLengthOffset, ipv4MinHeaderLength + payloadLength);
-  writeUint16Be(bytes, offset + identificationOffset, identification);
+  writeUint16Be(bytes, offset + ipv4TotalLengthOffset, ipv4MinHeaderLength + payloadLength);
+  writeUint16Be(bytes, offset + ipv4IdentificationOffset, identification);
   writeUint16Be(bytes, offset + fragmentOffset, dontFragment ? dontFragmentBit : 0);
   bytes[offset + timeToLiveOffset] = timeToLive;
   bytes[offset + protocolOffset] = protocol;
-  writeUint16Be(bytes, offset + checksumOffset, 0);
+  writeUint16Be(bytes, offset + ipv4ChecksumOffset, 0);
   writeUint32Be(bytes, offset + sourceOffset, source);
   writeUint32Be(bytes, offset + destinationOffset, destination);
-  writeUint16Be(bytes, offset + checksumOffset, internetChecksum(bytes, offset, ipv4MinHeaderLength));
+  writeUint16Be(bytes, offset + ipv4ChecksumOffset, internetChecksum(bytes, offset, ipv4MinHeaderLength));
   return ipv4MinHeaderLength;
 }
 
 /** Changes the identification of a packet; the checksum follows. */
 export function setIpv4Identification(bytes: Uint8Array, offset: number, identification: number): void {
-  rewriteUint16(bytes, offset + checksumOffset, offset + identificationOffset, identification);
+  rewriteUint16(bytes, offset + ipv4ChecksumOffset, offset + ipv4IdentificationOffset, identification);
 }
 
 /** Changes the time to live of a packet; the checksum follows. */
 export function setIpv4TimeToLive(bytes: Uint8Array, offset: number, timeToLive: number): void {
   const protocol = ipv4Protocol(bytes, offset);
-  rewriteUint16(bytes, offset + checksumOffset, offset + timeToLiveOffset, (timeToLive << 8) | protocol);
+  rewriteUint16(bytes, offset + ipv4ChecksumOffset, offset + timeToLiveOffset, (timeToLive << 8) | protocol);
 }
 
 /** Changes DSCP and ECN of a packet; the checksum follows. */
 export function setIpv4TypeOfService(bytes: Uint8Array, offset: number, typeOfService: number): void {
-  rewriteUint16(bytes, offset + checksumOffset, offset, ((bytes[offset] ?? 0) << 8) | typeOfService);
+  rewriteUint16(bytes, offset + ipv4ChecksumOffset, offset, ((bytes[offset] ?? 0) << 8) | typeOfService);
 }
 
 /**

@@ -6,8 +6,9 @@ import { ipProtocolUdp, ipv4PseudoHeaderSum } from './ipv4.ts';
 export const udpHeaderLength = 8;
 
 const destinationPortOffset = 2;
-const lengthOffset = 4;
-const checksumOffset = 6;
+/** Where in the header these fields are. */
+export const udpLengthOffset = 4;
+export const udpChecksumOffset = 6;
 const noChecksum = 0;
 
 /**
@@ -27,7 +28,7 @@ export function udpChecksumIsGood(
   source: number,
   destination: number,
 ): boolean {
-  if (readUint16Be(bytes, offset + checksumOffset) === noChecksum) return true;
+  if (readUint16Be(bytes, offset + udpChecksumOffset) === noChecksum) return true;
   const length = udpLength(bytes, offset);
   const pseudoHeaderSum = ipv4PseudoHeaderSum(source, destination, ipProtocolUdp, length);
   return onesComplementSum(bytes, offset, length, pseudoHeaderSum) === 0xffff;
@@ -43,7 +44,7 @@ export function udpDestinationPort(bytes: Uint8Array, offset: number): number {
 
 /** Bytes, header included. */
 export function udpLength(bytes: Uint8Array, offset: number): number {
-  return readUint16Be(bytes, offset + lengthOffset);
+  return readUint16Be(bytes, offset + udpLengthOffset);
 }
 
 /**
@@ -63,7 +64,7 @@ export function writeUdp(
   const datagramLength = length + payloadLength;
   const pseudoHeaderSum = ipv4PseudoHeaderSum(source, destination, ipProtocolUdp, datagramLength);
   const checksum = complementSum(onesComplementSum(bytes, offset, datagramLength, pseudoHeaderSum));
-  writeUint16Be(bytes, offset + checksumOffset, asSent(checksum));
+  writeUint16Be(bytes, offset + udpChecksumOffset, asSent(checksum));
   return length;
 }
 
@@ -77,8 +78,8 @@ export function writeUdpWithoutChecksum(
 ): number {
   writeUint16Be(bytes, offset, sourcePort);
   writeUint16Be(bytes, offset + destinationPortOffset, destinationPort);
-  writeUint16Be(bytes, offset + lengthOffset, udpHeaderLength + payloadLength);
-  writeUint16Be(bytes, offset + checksumOffset, noChecksum);
+  writeUint16Be(bytes, offset + udpLengthOffset, udpHeaderLength + payloadLength);
+  writeUint16Be(bytes, offset + udpChecksumOffset, noChecksum);
   return udpHeaderLength;
 }
 
@@ -90,10 +91,10 @@ export function setUdpPayloadUint32(
   value: number,
 ): void {
   const fieldOffset = offset + udpHeaderLength + payloadOffset;
-  const checksum = readUint16Be(bytes, offset + checksumOffset);
+  const checksum = readUint16Be(bytes, offset + udpChecksumOffset);
   if (checksum !== noChecksum) {
     const updated = updateChecksumUint32(checksum, readUint32Be(bytes, fieldOffset), value);
-    writeUint16Be(bytes, offset + checksumOffset, asSent(updated));
+    writeUint16Be(bytes, offset + udpChecksumOffset, asSent(updated));
   }
   writeUint32Be(bytes, fieldOffset, value);
 }

@@ -57,8 +57,37 @@ has_route() {
   ip route get "$far_host" > /dev/null 2>&1
 }
 
+# checksum_errors: segments and datagrams that did not add up for the kernel that got them.
+checksum_errors() {
+  awk '/^(Tcp|Udp):/ { if ($1 != name) { name = $1; for (i = 2; i <= NF; i++) column[$i] = i; next }
+    sum += $(column["InCsumErrors"]) } END { print sum + 0 }' /proc/net/snmp
+}
+
+# byte_for_byte up|down: 2 MB of chance by TCP, and whether what arrives is what was sent.
+byte_for_byte() {
+  local sent=$memory/sent.$1 got=$memory/got.$1 listen connect
+  head -c 2000000 /dev/urandom > "$sent"
+  listen='socket(L, PF_INET, SOCK_STREAM, 0); setsockopt(L, SOL_SOCKET, SO_REUSEADDR, 1);
+    bind(L, pack_sockaddr_in(7000, INADDR_ANY)) or die; listen(L, 1); accept(S, L);'
+  connect="socket(S, PF_INET, SOCK_STREAM, 0);
+    connect(S, pack_sockaddr_in(7000, inet_aton('$far_host'))) or die;"
+  local in='binmode STDOUT; while (sysread(S, $b, 65536)) { print $b }'
+  local out='binmode STDIN; while (sysread(STDIN, $b, 65536)) { syswrite(S, $b) } shutdown(S, 1); sysread(S, $b, 1)'
+  if [ "$1" = up ]; then
+    in_peer perl -MSocket -e "$listen $in" > "$got" &
+    pause 2
+    perl -MSocket -e "$connect $out" < "$sent"
+  else
+    in_peer perl -MSocket -e "$listen $out" < "$sent" &
+    pause 2
+    perl -MSocket -e "$connect $in" > "$got"
+  fi
+  wait $!
+  fact "same.$1" "$(cmp "$sent" "$got" > /dev/null && echo yes || echo no)"
+}
+
 host_uses_it() {
-  local usb run before
+  local usb run before bytes reads
   attach "$1" "$2"
   in_peer iperf3 --server --daemon
   start run --tap "$tap" --ping-interval 50 --duration 300
@@ -74,7 +103,15 @@ host_uses_it() {
   ping -c 10 -i 0.1 "$far_host" > "$scenario_folder/ping.txt"
   fact replies $(($(echo_replies) - before))
 
+  # What the kernel handed over at a time, on average: a frame is 1,514 bytes at most.
+  bytes=$(statistic tx_bytes)
+  reads=$(statistic tx_packets)
   measure tcp-up --time 4
+  fact bytesPerRead $((($(statistic tx_bytes) - bytes) / ($(statistic tx_packets) - reads)))
+  byte_for_byte up
+  byte_for_byte down
+  fact checksumErrors "$(checksum_errors)"
+  fact farChecksumErrors "$(in_peer bash -c "$(declare -f checksum_errors); checksum_errors")"
   measure tcp-down --time 4 --reverse
   measure udp-up --time 4 --udp --bitrate 1M
   measure udp-down --time 4 --udp --bitrate 1M --reverse

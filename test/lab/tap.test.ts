@@ -69,6 +69,14 @@ describe.each([
     if (lost !== undefined) expect(lost).toBeLessThan(5);
   });
 
+  test('segments of TCP come in one read each, are cut here, and arrive byte for byte', () => {
+    const scenario = guest.scenario(name);
+    // How long they are depends on how fast the emulated machine is.
+    expect(scenario.number('bytesPerRead')).toBeGreaterThan(1514);
+    expect([scenario.fact('same.up'), scenario.fact('same.down')]).toEqual(['yes', 'yes']);
+    expect([scenario.number('checksumErrors'), scenario.number('farChecksumErrors')]).toEqual([0, 0]);
+  });
+
   test('what is lost between the host and us is counted and told', () => {
     const told = drops(guest.scenario(name));
     expect(told.length).toBeGreaterThan(0);
