@@ -145,8 +145,9 @@ export function replay(trace: QdiscTrace, settings: FqCodelSettings): Replay {
     answers++;
     const ours = packet === undefined ? 'none' : answerWords(packet.tag, wasMarked(packet, trace));
     const kernels = answer === undefined ? 'none' : answerWords(answer.index, answer.fate.isMarked);
-    if (ours !== kernels)
+    if (ours !== kernels) {
       firstOther ??= `request ${answers}, at ${atUs} us: ${ours}, the kernel's: ${kernels}`;
+    }
     if (packet === undefined) continue;
     fates[packet.tag] = { leftAtUs: atUs, isMarked: wasMarked(packet, trace) };
     packet.release();
