@@ -19,7 +19,7 @@ import {
 import { type Decimated, Decimator } from './decimate.ts';
 import { contentFailure } from './file-failure.ts';
 import { noCounts, type RecordingCounts, type RecordingHost } from './recording-batch.ts';
-import { applicationId, schemaVersion } from './session-schema.ts';
+import { checkIdentity } from './recording-identity.ts';
 import { recordingSizeBytes, type StoredState } from './session-store.ts';
 import { SqliteFile, type SqliteValue } from './sqlite-file.ts';
 
@@ -325,25 +325,6 @@ export class RecordingReader {
       this.#file.path,
       `${what} cannot be understood`,
       'The numbers are still there for any SQLite tool; try the Queuescope that made the file.',
-    );
-  }
-}
-
-/** Refuses what is not a recording, and what is one of a time to come. */
-export function checkIdentity(file: SqliteFile): void {
-  if (file.pragma('application_id') !== applicationId) {
-    throw contentFailure(
-      file.path,
-      'it is not a recording of Queuescope',
-      'Choose a file that ends in .qscope.',
-    );
-  }
-  const version = Number(file.pragma('user_version'));
-  if (version > schemaVersion) {
-    throw contentFailure(
-      file.path,
-      `it was made by a newer Queuescope (schema ${version}; this one knows ${schemaVersion})`,
-      'Update Queuescope, then open the file again.',
     );
   }
 }
