@@ -164,7 +164,7 @@ export class RecordingReader {
       )`,
     );
     const [fromUs, toUs] = row ?? [];
-    return typeof fromUs === 'number' && typeof toUs === 'number' ? { fromUs, toUs } : undefined;
+    return isMeasured(fromUs) && isMeasured(toUs) ? { fromUs, toUs } : undefined;
   }
 
   /** The last time that anything was recorded at, rows, events and phases alike; 0 if nothing was. */
@@ -176,7 +176,7 @@ export class RecordingReader {
         UNION ALL SELECT max(endUs) FROM phases
       )`,
     );
-    return typeof row?.[0] === 'number' ? row[0] : 0;
+    return isMeasured(row?.[0]) ? row[0] : 0;
   }
 
   rowCount(table: TelemetryTable, range?: TimeRange): number {
@@ -237,10 +237,10 @@ export class RecordingReader {
         name: textOf(name),
         bqlEnabled: bqlEnabled === 1,
         loadEnabled: loadEnabled === 1,
-        ...(typeof rate === 'number' && { loadRateBitsPerSecond: rate }),
+        ...(isMeasured(rate) && { loadRateBitsPerSecond: rate }),
         startUs: numberOf(startUs),
-        ...(typeof endUs === 'number' && { endUs }),
-        ...(typeof settleUs === 'number' && { settleUs }),
+        ...(isMeasured(endUs) && { endUs }),
+        ...(isMeasured(settleUs) && { settleUs }),
       }));
   }
 
@@ -275,7 +275,7 @@ export class RecordingReader {
         return {
           ...parsed.data,
           raisedUs: numberOf(raisedUs),
-          ...(typeof withdrawnUs === 'number' && { withdrawnUs }),
+          ...(isMeasured(withdrawnUs) && { withdrawnUs }),
         };
       });
   }
@@ -337,8 +337,13 @@ function inRange(range: TimeRange | undefined): readonly [where: string, values:
   return range === undefined ? ['', []] : ['WHERE timeUs BETWEEN ? AND ?', [range.fromUs, range.toUs]];
 }
 
+/** Infinity is in no recording that we have written, and no axis could show it. */
+function isMeasured(value: SqliteValue | undefined): value is number {
+  return typeof value === 'number' && Number.isFinite(value);
+}
+
 function numberOf(value: SqliteValue | undefined): number {
-  return typeof value === 'number' ? value : Number.NaN;
+  return isMeasured(value) ? value : Number.NaN;
 }
 
 function textOf(value: unknown): string {

@@ -408,6 +408,20 @@ describe('a file that cannot be read', () => {
     expect(failure.remedy).toContain('Do not trust the file');
   });
 
+  test('with a value that is infinite: it counts as not measured', () => {
+    const path = join(scratchFolder(), 'infinite.qscope');
+    SessionStore.create(path, header).close('closed', none);
+    const file = SqliteFile.open(path, 'write');
+    file.exec(
+      'INSERT INTO recording.samples (timeUs, txBitsPerSecond, limitBytes) VALUES (1, 9e999, -9e999)',
+    );
+    file.close();
+    const reader = RecordingReader.open(path);
+    const { values } = reader.columns('samples', ['txBitsPerSecond', 'limitBytes']);
+    reader.close();
+    expect([...values.txBitsPerSecond, ...values.limitBytes]).toEqual([Number.NaN, Number.NaN]);
+  });
+
   test('that is not there: the remedy names it', () => {
     const path = join(scratchFolder(), 'missing.qscope');
     expect(failureOf(() => RecordingReader.open(path)).remedy).toBe(`Check the path ${path}.`);
