@@ -398,7 +398,7 @@ describe('a file that cannot be read', () => {
     ],
   ])('that computes when it is read is refused: %s', (_what, sql, words) => {
     const path = join(scratchFolder(), 'alien.qscope');
-    SessionStore.create(path, header).close('closed', none);
+    SessionStore.create(path, header).close({ state: 'closed', dropped: none });
     const file = SqliteFile.open(path, 'write');
     file.exec(sql);
     file.close();
@@ -410,7 +410,7 @@ describe('a file that cannot be read', () => {
 
   test('with a value that is infinite: it counts as not measured', () => {
     const path = join(scratchFolder(), 'infinite.qscope');
-    SessionStore.create(path, header).close('closed', none);
+    SessionStore.create(path, header).close({ state: 'closed', dropped: none });
     const file = SqliteFile.open(path, 'write');
     file.exec(
       'INSERT INTO recording.samples (timeUs, txBitsPerSecond, limitBytes) VALUES (1, 9e999, -9e999)',
