@@ -72,7 +72,7 @@ function Reading({ name, meaning, swatch, quantity, second, delta }: ReadingProp
 }
 
 /** In place of a difference that BQL did not make. */
-const otherLoad = 'not the same load';
+const otherLoad = 'other load';
 
 const nothing: Quantity = { value: noValue, unit: '' };
 
