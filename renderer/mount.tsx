@@ -13,12 +13,16 @@ import { App } from './views/app.tsx';
 const frameIntervalMs = 50;
 /** While nothing comes from a session that should be sending, its gap still grows. */
 const heartbeatMs = 250;
-const wideWindowPixels = 1100;
+/** As in styles/frame.css. */
+const wideWindow = '(min-width: 1100px)';
 
 /** Puts the app into an element of the page. @returns what it is made of, and a way to take it out again */
 export function mount(root: HTMLElement, link: EngineLink): AppParts & { unmount: () => void } {
   const loop = new FrameLoop(frameIntervalMs);
-  const preferences = new Preferences(openStorage(), { wide: window.innerWidth >= wideWindowPixels });
+  const wide = matchMedia(wideWindow);
+  const preferences = new Preferences(openStorage(), { wide: wide.matches });
+  const followWidth = (): void => preferences.setWide(wide.matches);
+  wide.addEventListener('change', followWidth);
   const store = new AppStore(
     link,
     preferences,
@@ -67,6 +71,7 @@ export function mount(root: HTMLElement, link: EngineLink): AppParts & { unmount
       stopViewing();
       stopTicking();
       stopTheme();
+      wide.removeEventListener('change', followWidth);
       systemDark.removeEventListener('change', rereadColours);
     },
   };

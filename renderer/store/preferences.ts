@@ -1,4 +1,4 @@
-import { effect, type Signal, signal } from '@preact/signals';
+import { batch, effect, type Signal, signal } from '@preact/signals';
 
 export type Theme = 'system' | 'light' | 'dark';
 const themes: readonly Theme[] = ['system', 'light', 'dark'];
@@ -13,28 +13,61 @@ export class Preferences {
   readonly listOpen: Signal<boolean>;
   readonly drawerOpen: Signal<boolean>;
 
+  /** Side panels stand beside the charts; in a narrow window they lie over them, one at a time. */
+  readonly #wide: Signal<boolean>;
+  /** What is open in a wide window. */
+  #listOpenWide: boolean;
+  #drawerOpenWide: boolean;
+
   /** @param storage undefined: nothing is kept */
   constructor(storage: Pick<Storage, 'getItem' | 'setItem'> | undefined, window: { readonly wide: boolean }) {
     const saved = read(storage);
     this.theme = signal(themes.find((theme) => theme === saved['theme']) ?? 'system');
     this.touch = signal(saved['touch'] === true);
     this.shortcuts = signal(saved['shortcuts'] !== false);
-    // In a narrow window the side panels lie over the charts: it starts without them, whatever a wide one had.
-    this.listOpen = signal(window.wide && saved['listOpen'] !== false);
-    this.drawerOpen = signal(window.wide && saved['drawerOpen'] !== false);
+    this.#listOpenWide = saved['listOpen'] !== false;
+    this.#drawerOpenWide = saved['drawerOpen'] !== false;
+    this.#wide = signal(window.wide);
+    this.listOpen = signal(window.wide && this.#listOpenWide);
+    this.drawerOpen = signal(window.wide && this.#drawerOpenWide);
     effect(() => {
+      const listOpen = this.listOpen.value;
+      const drawerOpen = this.drawerOpen.value;
+      if (this.#wide.value) {
+        this.#listOpenWide = listOpen;
+        this.#drawerOpenWide = drawerOpen;
+      }
       const text = JSON.stringify({
         theme: this.theme.value,
         touch: this.touch.value,
         shortcuts: this.shortcuts.value,
-        listOpen: window.wide ? this.listOpen.value : saved['listOpen'],
-        drawerOpen: window.wide ? this.drawerOpen.value : saved['drawerOpen'],
+        listOpen: this.#listOpenWide,
+        drawerOpen: this.#drawerOpenWide,
       });
       try {
         storage?.setItem(storageKey, text);
       } catch {
         // Storage is full or forbidden: the choice lasts as long as the window.
       }
+    });
+    this.#keepOneOpen(this.listOpen, this.drawerOpen);
+    this.#keepOneOpen(this.drawerOpen, this.listOpen);
+  }
+
+  /** The window has become wide or narrow: what lay beside the charts must not lie over them. */
+  setWide(wide: boolean): void {
+    if (wide === this.#wide.peek()) return;
+    batch(() => {
+      this.#wide.value = wide;
+      this.listOpen.value = wide && this.#listOpenWide;
+      this.drawerOpen.value = wide && this.#drawerOpenWide;
+    });
+  }
+
+  /** In a narrow window opening one panel closes the other. */
+  #keepOneOpen(opened: Signal<boolean>, other: Signal<boolean>): void {
+    opened.subscribe((isOpen) => {
+      if (isOpen && !this.#wide.peek()) other.value = false;
     });
   }
 }

@@ -32,6 +32,8 @@ export interface Readings {
   readonly now: ArmReadings;
   /** The newest stretch of the other arm, as long as the time window at most. */
   readonly other: ArmReadings | undefined;
+  /** Both stretches were loaded for a like share of their time: what they differ in may be put down to BQL. */
+  readonly isComparable: boolean;
   /** Of the newest sample; NaN if it is not new. */
   readonly lastTxTransfers: number;
   readonly lastInflightBytes: number;
@@ -69,9 +71,11 @@ export class ReadingsCalculator {
     const isFresh = endUs - (samples.times[last] ?? 0) < settleUs;
     const newest = (name: 'txTransfers' | 'inflightBytes' | 'limitBytes'): number =>
       isFresh ? (samples.column(name)[last] ?? Number.NaN) : Number.NaN;
+    const other = before === undefined ? undefined : this.#otherArm(data, before, windowUs);
     return {
       now,
-      other: before === undefined ? undefined : this.#otherArm(data, before, windowUs),
+      other,
+      isComparable: other !== undefined && isLikeLoaded(data, now, other),
       lastTxTransfers: newest('txTransfers'),
       lastInflightBytes: newest('inflightBytes'),
       lastLimitBytes: newest('limitBytes'),
@@ -126,6 +130,38 @@ export class ReadingsCalculator {
       markedPackets: growth(samples.column('qdiscMarkedPackets'), from, to),
     };
   }
+}
+
+/** Below this share of the highest rate of either stretch there is no load to speak of. */
+const quietRateShare = 0.05;
+/** So much more of one stretch than of the other may be without load. */
+const quietTolerance = 0.2;
+
+/** Whether a load that was switched, or ended, in one of two stretches cannot pass for a cost or a gain of BQL. */
+function isLikeLoaded({ samples }: SessionData, a: ArmReadings, b: ArmReadings): boolean {
+  const up = samples.column('txBitsPerSecond');
+  const down = samples.column('rxBitsPerSecond');
+  const stretches = [a, b].map(
+    ({ fromUs, toUs }) => [samples.indexAtOrAfter(fromUs), samples.indexAtOrAfter(toUs, true)] as const,
+  );
+  let highest = 0;
+  for (const [from, to] of stretches) {
+    for (let i = from; i < to; i++) highest = Math.max(highest, rateAt(up, i) + rateAt(down, i));
+  }
+  const [quietA = 0, quietB = 0] = stretches.map(([from, to]) => {
+    let quiet = 0;
+    for (let i = from; i < to; i++) {
+      if (rateAt(up, i) + rateAt(down, i) < quietRateShare * highest) quiet++;
+    }
+    return to > from ? quiet / (to - from) : 0;
+  });
+  return Math.abs(quietA - quietB) <= quietTolerance;
+}
+
+/** What is not known counts as nothing. */
+function rateAt(values: Float64Array, index: number): number {
+  const rate = values[index] ?? 0;
+  return Number.isNaN(rate) ? 0 : rate;
 }
 
 function largest(values: Float64Array, from: number, to: number): number {

@@ -51,7 +51,9 @@ export function CompareView() {
       <header class="live-header">
         <h1>Compare</h1>
         <span class="quiet">
-          {sessions.length === 0 ? 'No session runs.' : 'Same time axis, same value axes.'}
+          {sessions.length === 0
+            ? 'No session runs. Start two or more: they stand one below the other, on the same axes.'
+            : 'Same time axis, same value axes.'}
         </span>
         <span class="space" />
         {sessions.length === 0 ? null : (

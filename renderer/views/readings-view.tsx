@@ -71,6 +71,9 @@ function Reading({ name, meaning, swatch, quantity, second, delta }: ReadingProp
   );
 }
 
+/** In place of a difference that BQL did not make. */
+const otherLoad = 'other load';
+
 const nothing: Quantity = { value: noValue, unit: '' };
 
 function readingsOf(readings: Readings | undefined, about: string): ReadingProps[] {
@@ -79,8 +82,9 @@ function readingsOf(readings: Readings | undefined, about: string): ReadingProps
   const against = (
     value: (arm: ArmReadings) => number,
     format: (difference: number) => string,
-  ): Delta | undefined => {
-    if (now === undefined || other === undefined) return undefined;
+  ): Delta | string | undefined => {
+    if (readings === undefined || now === undefined || other === undefined) return undefined;
+    if (!readings.isComparable) return otherLoad;
     const difference = value(now) - value(other);
     if (Number.isNaN(difference)) return undefined;
     const text = format(Math.abs(difference));
@@ -122,7 +126,7 @@ function readingsOf(readings: Readings | undefined, about: string): ReadingProps
       swatch: 'up',
       quantity: now === undefined ? nothing : bitRateQuantity(now.txBitsPerSecond),
       second: `down ${formatBitRate(now?.rxBitsPerSecond ?? Number.NaN)}`,
-      delta: rateDelta(now, other),
+      delta: readings?.isComparable === false && other !== undefined ? otherLoad : rateDelta(now, other),
     },
     {
       name: 'Loss',

@@ -176,7 +176,7 @@ export class Engine implements EngineApi {
     if (listed === undefined) {
       throw new AppError('no-such-device', `there is no device ${start.deviceId}`, {
         details: { deviceId: start.deviceId },
-        remedy: 'See what there is with:\n  queuescope list',
+        remedy: 'See what there is with:\n  npx queuescope list',
       });
     }
     if (listed.open === undefined) throw unsupportedDevice(listed.device);

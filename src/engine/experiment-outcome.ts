@@ -1,4 +1,4 @@
-import { probeIndex, sampleIndex } from '../contract/telemetry.ts';
+import { probeIndex } from '../contract/telemetry.ts';
 import { isOwnProbe, type Scenario } from '../probes/scenario.ts';
 import { analyseExperiment, type ExperimentResult } from '../statistics/experiment-result.ts';
 import type { MeasuredSegment } from '../statistics/measured-segment.ts';
@@ -94,7 +94,7 @@ function measuredSegments(
 /** How late our own event loop was; in virtual time there is none. */
 function qualityOf(runs: readonly SegmentRun[], collector: PhaseCollector): MeasurementQuality {
   const stretches = runs.filter(({ counts }) => counts).map((run) => countedOf(run));
-  const lag = collector.spreadOf(sampleIndex.eventLoopLagUs, ...stretches);
+  const lag = collector.spreadOf('eventLoopLagUs', ...stretches);
   if (lag.p95 === null || lag.max === null) return {};
   // What a ping is late by is what its timer was.
   const late = collector.probeSpreadOf(probeIndex.lateUs, ...stretches).p95;

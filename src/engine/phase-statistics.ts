@@ -1,5 +1,5 @@
 import { percentileOfSorted } from '../base/percentile.ts';
-import { probeIndex, sampleIndex } from '../contract/telemetry.ts';
+import { probeIndex, type SampleColumn, sampleIndex } from '../contract/telemetry.ts';
 import { TimedRows } from './timed-rows.ts';
 
 /** The spread of a quantity; null where nothing was measured. */
@@ -46,6 +46,26 @@ export interface Stretch {
   readonly toUs: number;
 }
 
+/** What statistics are made of: the rest of a sample is not kept, because an experiment may last for hours. */
+const keptColumns = [
+  'timeUs',
+  'inflightBytes',
+  'limitBytes',
+  'backlogPackets',
+  'txBitsPerSecond',
+  'rxBitsPerSecond',
+  'txPacketsPerSecond',
+  'rxPacketsPerSecond',
+  'driverXoff',
+  'stackXoff',
+  'eventLoopLagUs',
+] as const satisfies readonly SampleColumn[];
+type KeptColumn = (typeof keptColumns)[number];
+
+const keptIndex = Object.fromEntries(keptColumns.map((name, index) => [name, index])) as Readonly<
+  Record<KeptColumn, number>
+>;
+
 /** So many bytes in flight are more than what passes through an idle queue. */
 const busyBytes = 4 * 1514;
 /** In this share of the samples there must be something to send, or the load did not reach the limit. */
@@ -67,9 +87,11 @@ export class PhaseCollector {
   readonly #probes = new TimedRows();
   /** Of further pings, by their place. */
   readonly #moreProbes: TimedRows[] = [];
+  readonly #kept = new Float64Array(keptColumns.length);
 
   addSample(row: Float64Array): void {
-    this.#samples.add(row);
+    for (const name of keptColumns) this.#kept[keptIndex[name]] = row[sampleIndex[name]] ?? Number.NaN;
+    this.#samples.add(this.#kept);
   }
 
   addProbe(row: Float64Array): void {
@@ -109,10 +131,10 @@ export class PhaseCollector {
       probeLateUs: spread(column(probes, probeIndex.lateUs)),
       probeQdiscWaitUs: spread(column(probes, probeIndex.qdiscWaitUs)),
       probeDriverQueueUs: spread(column(probes, probeIndex.driverQueueUs)),
-      throughputBitsPerSecond: meanRate(samples, sampleIndex.txBitsPerSecond),
-      receivedBitsPerSecond: meanRate(samples, sampleIndex.rxBitsPerSecond),
-      limitBytes: spread(samples.flatMap((rows) => column(rows, sampleIndex.limitBytes))),
-      inflightBytes: spread(samples.flatMap((rows) => column(rows, sampleIndex.inflightBytes))),
+      throughputBitsPerSecond: meanRate(samples, keptIndex.txBitsPerSecond),
+      receivedBitsPerSecond: meanRate(samples, keptIndex.rxBitsPerSecond),
+      limitBytes: spread(samples.flatMap((rows) => column(rows, keptIndex.limitBytes))),
+      inflightBytes: spread(samples.flatMap((rows) => column(rows, keptIndex.inflightBytes))),
     };
   }
 
@@ -126,10 +148,10 @@ export class PhaseCollector {
   packetRates(stretch: Stretch): PacketRates {
     const samples = [this.#samplesOf(stretch)];
     return {
-      txBitsPerSecond: meanRate(samples, sampleIndex.txBitsPerSecond),
-      rxBitsPerSecond: meanRate(samples, sampleIndex.rxBitsPerSecond),
-      txPacketsPerSecond: meanRate(samples, sampleIndex.txPacketsPerSecond),
-      rxPacketsPerSecond: meanRate(samples, sampleIndex.rxPacketsPerSecond),
+      txBitsPerSecond: meanRate(samples, keptIndex.txBitsPerSecond),
+      rxBitsPerSecond: meanRate(samples, keptIndex.rxBitsPerSecond),
+      txPacketsPerSecond: meanRate(samples, keptIndex.txPacketsPerSecond),
+      rxPacketsPerSecond: meanRate(samples, keptIndex.rxPacketsPerSecond),
     };
   }
 
@@ -144,8 +166,8 @@ export class PhaseCollector {
   }
 
   /** The spread of a column of the samples. */
-  spreadOf(index: number, ...stretches: readonly Stretch[]): Spread {
-    return spread(stretches.flatMap((stretch) => column(this.#samplesOf(stretch), index)));
+  spreadOf(name: KeptColumn, ...stretches: readonly Stretch[]): Spread {
+    return spread(stretches.flatMap((stretch) => column(this.#samplesOf(stretch), keptIndex[name])));
   }
 
   /** Whether there was always something to send: the queue was stopped, or had more in it than passes through. */
@@ -153,9 +175,9 @@ export class PhaseCollector {
     const samples = this.#samplesOf(stretch);
     const busy = samples.filter(
       (row) =>
-        (row[sampleIndex.backlogPackets] ?? 0) > 0 ||
-        (row[sampleIndex.driverXoff] ?? 0) + (row[sampleIndex.stackXoff] ?? 0) > 0 ||
-        (row[sampleIndex.inflightBytes] ?? 0) >= busyBytes,
+        (row[keptIndex.backlogPackets] ?? 0) > 0 ||
+        (row[keptIndex.driverXoff] ?? 0) + (row[keptIndex.stackXoff] ?? 0) > 0 ||
+        (row[keptIndex.inflightBytes] ?? 0) >= busyBytes,
     );
     return samples.length > 0 && busy.length >= busyShare * samples.length;
   }
@@ -180,8 +202,7 @@ function meanRate(stretches: readonly (readonly Float64Array[])[], index: number
   for (const samples of stretches) {
     for (let i = 1; i < samples.length; i++) {
       const rate = samples[i]?.[index] ?? Number.NaN;
-      const intervalUs =
-        (samples[i]?.[sampleIndex.timeUs] ?? 0) - (samples[i - 1]?.[sampleIndex.timeUs] ?? 0);
+      const intervalUs = (samples[i]?.[keptIndex.timeUs] ?? 0) - (samples[i - 1]?.[keptIndex.timeUs] ?? 0);
       // In a gap nothing is known.
       if (Number.isNaN(rate)) continue;
       bits += rate * intervalUs;

@@ -23,6 +23,8 @@ import { morePingsOfScenario, pingOfScenario, settingsOfSegment } from './segmen
 import { matchOf } from './sim-source.ts';
 import { PhaseCollector } from './phase-statistics.ts';
 
+/** Virtual time from one step to the next: some milliseconds of a processor's. */
+const stepUs = 100_000;
 /** A virtual device that needs longer than this from plugging in to measuring has a fault. */
 const readyLimitUs = 30_000_000;
 
@@ -104,19 +106,32 @@ function settingsOf(scenario: Scenario): SessionSettings {
   };
 }
 
+/** Runs a scenario as {@link simulationSteps} does, without a pause. */
+export function simulate(scenario: Scenario): SimulationResult {
+  const steps = simulationSteps(scenario, () => false);
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
+
 /**
  * Runs a scenario on a virtual device in virtual time, as fast as the machine can; and once more without what was fitted,
- * if it has a calibration.
+ * if it has a calibration. Every {@link stepUs} of virtual time it yields, so that its host can deal with what else there is.
+ * @param isStopped asked after each step; once it is true the run ends there, and what was measured is reduced
  * @throws AppError `no-such-device` for an unknown virtual device, `device-failed` if it can't be measured
  */
-export function simulate(scenario: Scenario): SimulationResult {
+export function* simulationSteps(
+  scenario: Scenario,
+  isStopped: () => boolean,
+): Generator<undefined, SimulationResult, undefined> {
   const deviceId = scenario.device ?? 'sim:modem-10mbit';
   const personality = findPersonality(deviceId.replace(/^sim:/, ''));
   if (personality === undefined) {
     throw new AppError('no-such-device', `there is no virtual device ${deviceId}`, { details: { deviceId } });
   }
   const modelled = withModel(personality, scenario.model);
-  const run = runOnce(scenario, modelled, deviceId);
+  const run = yield* runOnce(scenario, modelled, deviceId, isStopped);
   const plan = planExperiment(scenario);
   return {
     scenario: scenario.name,
@@ -129,26 +144,28 @@ export function simulate(scenario: Scenario): SimulationResult {
     calibration: scenario.calibration ?? null,
     ...run.outcome,
     verdict: run.verdict,
-    uncalibrated: withoutFit(scenario, modelled, deviceId),
+    uncalibrated: isStopped() ? null : yield* withoutFit(scenario, modelled, deviceId, isStopped),
     plannedData: dataVolume(scenario, plan, modelled.link),
     dataBytes: Math.round(run.dataBytes),
     notes: [...planNotes(scenario, plan), ...run.notes],
   };
 }
 
-function withoutFit(
+function* withoutFit(
   scenario: Scenario,
   personality: SimPersonality,
   deviceId: string,
-): UncalibratedResult | null {
+  isStopped: () => boolean,
+): Generator<undefined, UncalibratedResult | null, undefined> {
   const { uncalibrated } = scenario;
   if (uncalibrated === undefined) return null;
   const modelled = withModel(personality, uncalibrated.model);
-  const { outcome } = runOnce(
+  const { outcome } = yield* runOnce(
     // Once is enough: it is shown, and compared with nothing.
     { ...scenario, repeats: 1, load: uncalibrated.load ?? scenario.load },
     modelled,
     deviceId,
+    isStopped,
   );
   return { description: uncalibrated.description, model: describeModel(modelled), ...outcome };
 }
@@ -179,7 +196,12 @@ interface FinishedRun {
   readonly traceHash: string;
 }
 
-function runOnce(scenario: Scenario, personality: SimPersonality, deviceId: string): FinishedRun {
+function* runOnce(
+  scenario: Scenario,
+  personality: SimPersonality,
+  deviceId: string,
+  isStopped: () => boolean,
+): Generator<undefined, FinishedRun, undefined> {
   const clock = new VirtualClock(0);
   const hash = new TraceHash();
   const device = createSimDevice(personality, { seed: scenario.seed, nowUs: 0, observer: hash });
@@ -206,7 +228,7 @@ function runOnce(scenario: Scenario, personality: SimPersonality, deviceId: stri
   if (collector.failure !== undefined) throw collector.failure;
   if (!collector.measuring) throw new AppError('timed-out', `${deviceId} did not get ready`);
 
-  const { runs, notes } = runSegments(clock, path, scenario, collector);
+  const { runs, notes } = yield* runSegments(clock, path, scenario, collector, isStopped);
   // The last probes are still on their way.
   clock.runUntil(clock.nowUs() + defaultSessionSettings.ping.timeoutMs * 1000);
   if (collector.failure !== undefined) throw collector.failure;
@@ -222,17 +244,22 @@ function runOnce(scenario: Scenario, personality: SimPersonality, deviceId: stri
 }
 
 function advanceUntil(clock: VirtualClock, limitUs: number, condition: () => boolean): void {
-  const stepUs = 1000;
+  const waitUs = 1000;
   const endUs = clock.nowUs() + limitUs;
-  while (!condition() && clock.nowUs() < endUs) clock.runUntil(clock.nowUs() + stepUs);
+  while (!condition() && clock.nowUs() < endUs) clock.runUntil(clock.nowUs() + waitUs);
 }
 
-function runSegments(
+function* runSegments(
   clock: VirtualClock,
   path: DataPath,
   scenario: Scenario,
   collector: Collector,
-): { readonly runs: readonly SegmentRun[]; readonly notes: readonly string[] } {
+  isStopped: () => boolean,
+): Generator<
+  undefined,
+  { readonly runs: readonly SegmentRun[]; readonly notes: readonly string[] },
+  undefined
+> {
   const runs: SegmentRun[] = [];
   const notes: string[] = [];
   const base = path.settings;
@@ -253,7 +280,14 @@ function runSegments(
   };
   clock.add(experiment);
   experiment.start(clock.nowUs());
-  clock.runUntil(clock.nowUs() + experiment.durationUs);
+  const endUs = clock.nowUs() + experiment.durationUs;
+  while (experiment.running && clock.nowUs() < endUs) {
+    clock.runUntil(Math.min(clock.nowUs() + stepUs, endUs));
+    yield;
+    if (!isStopped() || !experiment.running) continue;
+    notes.push('it was interrupted');
+    experiment.stop(clock.nowUs());
+  }
   clock.remove(experiment);
   return { runs, notes };
 }

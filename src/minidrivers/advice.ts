@@ -52,7 +52,7 @@ const modemVendors: ReadonlySet<string> = new Set([
 ]);
 
 /** What else can be done with a function whose driver is not here. */
-const observe = 'Leave it to the kernel and watch it with "queuescope observe <network interface>".';
+const observe = 'Leave it to the kernel and watch it with "npx queuescope observe <network interface>".';
 
 const composition =
   'Most modems can be told by an AT command to be ECM, NCM or RNDIS instead' +

@@ -11,7 +11,7 @@ export type FileAction = 'created' | 'opened' | 'read' | 'written' | 'closed' | 
 export function fileFailure(action: FileAction, path: string, thrown: unknown): AppError {
   if (thrown instanceof AppError) return thrown;
   const code = codeOf(thrown);
-  const [reason, remedy] = explain(code, path, thrown);
+  const [reason, remedy] = explain(action, code, path, thrown);
   return new AppError('file-failed', `${basename(path)} could not be ${action}: ${reason}`, {
     details: { path, code },
     remedy,
@@ -51,13 +51,22 @@ export function codeOf(thrown: unknown): string {
   return sqliteCodes[raw] ?? sqliteCodes[raw & 0xff] ?? code;
 }
 
-function explain(code: string, path: string, thrown: unknown): readonly [reason: string, remedy: string] {
+function explain(
+  action: FileAction,
+  code: string,
+  path: string,
+  thrown: unknown,
+): readonly [reason: string, remedy: string] {
   const folder = dirname(path);
   switch (code) {
     case 'EEXIST':
       return ['there is a file of that name already', 'Choose another name, or move the old file away.'];
     case 'ENOENT':
-      return ['there is no such file or folder', `Check that the folder ${folder} exists.`];
+      return [
+        'there is no such file or folder',
+        // What was to be read is named by its own path; what was to be made can only lack its folder.
+        action === 'created' ? `Check that the folder ${folder} exists.` : `Check the path ${path}.`,
+      ];
     case 'ENOTDIR':
     case 'EISDIR':
       return ['a folder stands where a file is needed, or the other way round', `Check the path ${path}.`];

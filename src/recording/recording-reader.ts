@@ -19,7 +19,7 @@ import {
 import { type Decimated, Decimator } from './decimate.ts';
 import { contentFailure } from './file-failure.ts';
 import { noCounts, type RecordingCounts, type RecordingHost } from './recording-batch.ts';
-import { applicationId, schemaVersion } from './session-schema.ts';
+import { checkIdentity } from './recording-identity.ts';
 import { recordingSizeBytes, type StoredState } from './session-store.ts';
 import { SqliteFile, type SqliteValue } from './sqlite-file.ts';
 
@@ -164,7 +164,7 @@ export class RecordingReader {
       )`,
     );
     const [fromUs, toUs] = row ?? [];
-    return typeof fromUs === 'number' && typeof toUs === 'number' ? { fromUs, toUs } : undefined;
+    return isMeasured(fromUs) && isMeasured(toUs) ? { fromUs, toUs } : undefined;
   }
 
   /** The last time that anything was recorded at, rows, events and phases alike; 0 if nothing was. */
@@ -176,7 +176,7 @@ export class RecordingReader {
         UNION ALL SELECT max(endUs) FROM phases
       )`,
     );
-    return typeof row?.[0] === 'number' ? row[0] : 0;
+    return isMeasured(row?.[0]) ? row[0] : 0;
   }
 
   rowCount(table: TelemetryTable, range?: TimeRange): number {
@@ -237,10 +237,10 @@ export class RecordingReader {
         name: textOf(name),
         bqlEnabled: bqlEnabled === 1,
         loadEnabled: loadEnabled === 1,
-        ...(typeof rate === 'number' && { loadRateBitsPerSecond: rate }),
+        ...(isMeasured(rate) && { loadRateBitsPerSecond: rate }),
         startUs: numberOf(startUs),
-        ...(typeof endUs === 'number' && { endUs }),
-        ...(typeof settleUs === 'number' && { settleUs }),
+        ...(isMeasured(endUs) && { endUs }),
+        ...(isMeasured(settleUs) && { settleUs }),
       }));
   }
 
@@ -275,7 +275,7 @@ export class RecordingReader {
         return {
           ...parsed.data,
           raisedUs: numberOf(raisedUs),
-          ...(typeof withdrawnUs === 'number' && { withdrawnUs }),
+          ...(isMeasured(withdrawnUs) && { withdrawnUs }),
         };
       });
   }
@@ -329,25 +329,6 @@ export class RecordingReader {
   }
 }
 
-/** Refuses what is not a recording, and what is one of a time to come. */
-export function checkIdentity(file: SqliteFile): void {
-  if (file.pragma('application_id') !== applicationId) {
-    throw contentFailure(
-      file.path,
-      'it is not a recording of Queuescope',
-      'Choose a file that ends in .qscope.',
-    );
-  }
-  const version = Number(file.pragma('user_version'));
-  if (version > schemaVersion) {
-    throw contentFailure(
-      file.path,
-      `it was made by a newer Queuescope (schema ${version}; this one knows ${schemaVersion})`,
-      'Update Queuescope, then open the file again.',
-    );
-  }
-}
-
 function storedState(value: unknown): StoredState {
   return value === 'closed' || value === 'failed' || value === 'recovered' ? value : 'recording';
 }
@@ -356,8 +337,13 @@ function inRange(range: TimeRange | undefined): readonly [where: string, values:
   return range === undefined ? ['', []] : ['WHERE timeUs BETWEEN ? AND ?', [range.fromUs, range.toUs]];
 }
 
+/** Infinity is in no recording that we have written, and no axis could show it. */
+function isMeasured(value: SqliteValue | undefined): value is number {
+  return typeof value === 'number' && Number.isFinite(value);
+}
+
 function numberOf(value: SqliteValue | undefined): number {
-  return typeof value === 'number' ? value : Number.NaN;
+  return isMeasured(value) ? value : Number.NaN;
 }
 
 function textOf(value: unknown): string {

@@ -1,5 +1,6 @@
 import { fileFailure } from './file-failure.ts';
-import { checkIdentity, RecordingReader } from './recording-reader.ts';
+import { checkIdentity } from './recording-identity.ts';
+import { RecordingReader } from './recording-reader.ts';
 import { codeOfFailure, SqliteFile } from './sqlite-file.ts';
 
 /**

@@ -67,3 +67,8 @@ export const createTablesSql: string = [
   PRIMARY KEY (id, raisedUs)
 ) WITHOUT ROWID;`,
 ].join('\n');
+
+/** The names of those tables. */
+export const tableNames: ReadonlySet<string> = new Set(
+  [...createTablesSql.matchAll(/CREATE TABLE recording\.(\w+)/g)].flatMap(([, name]) => name ?? []),
+);

@@ -132,7 +132,7 @@ export function importRefused(server: UsbipServer, busId: string, status: number
       return new AppError('no-such-device', `${formatUsbipServer(server)} does not offer ${busId}`, {
         ...options,
         remedy:
-          `See what it offers with:\n  queuescope list --usbip ${formatUsbipServer(server)}\n` +
+          `See what it offers with:\n  npx queuescope list --usbip ${formatUsbipServer(server)}\n` +
           `On that machine, as root, offer it with:\n  usbip bind --busid ${busId}`,
       });
     default:

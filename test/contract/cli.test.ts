@@ -416,6 +416,18 @@ describe('run --scenario', () => {
     expect(result).toMatchObject({ notes: ['interrupted'], verdict: { kind: 'not enough data' } });
     expect(result?.['segments']).toHaveLength(1);
   }, 60_000);
+
+  test('a simulation that is interrupted ends at once, with exit code 130 and what there is', async () => {
+    const running = startCli(['simulate', '--scenario', 'soak', '--json']);
+    await new Promise((resolve) => setTimeout(resolve, 3000));
+    expect(running.child.exitCode).toBeNull();
+    running.child.kill('SIGINT');
+    const askedAtMs = performance.now();
+    const { exitCode, stdout } = await running.ended;
+    expect(performance.now() - askedAtMs).toBeLessThan(10_000);
+    expect(exitCode).toBe(130);
+    expect(JSON.parse(stdout)).toMatchObject({ scenario: 'soak', notes: ['it was interrupted'] });
+  }, 60_000);
 });
 
 describe('run, sessions and report', () => {

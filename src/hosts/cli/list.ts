@@ -32,7 +32,7 @@ export const list: Command<ListOptions> = async (context, { usbip, json }) => {
 
 function printDevices(output: Output, devices: readonly Device[]): void {
   if (devices.length > 0) {
-    output.line(table([['DEVICE', 'ID', 'SPEED', 'DRIVER', 'STATE', 'NAME'], ...devices.map(row)]));
+    output.line(table([['DEVICE', 'USB ID', 'SPEED', 'DRIVER', 'STATE', 'NAME'], ...devices.map(row)]));
   }
   if (!devices.some((device) => device.mode === 'drive')) {
     output.note('No USB network device is plugged in. The virtual ones work like real ones.');

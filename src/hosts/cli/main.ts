@@ -108,7 +108,7 @@ function createProgram(context: CommandContext, setExitCode: (exitCode: number) 
     )
     .version(version)
     .exitOverride()
-    .showHelpAfterError('See: queuescope help')
+    .showHelpAfterError('See: npx queuescope help')
     .configureHelp({ sortSubcommands: false });
   const act = async <Options>(command: Command<Options>, options: Options): Promise<void> => {
     setExitCode(await command(context, options));
@@ -131,7 +131,7 @@ function createProgram(context: CommandContext, setExitCode: (exitCode: number) 
 
   program
     .command('run')
-    .argument('<device>', 'its id, as "queuescope list" shows it')
+    .argument('<device>', 'its id: the first column of "npx queuescope list"')
     .description('drive a device, load it and measure')
     .option('--scenario <name or file>', 'what to do; instead of --bql, --duration and --idle')
     .addOption(
@@ -261,5 +261,8 @@ function createProgram(context: CommandContext, setExitCode: (exitCode: number) 
       act(serveUsbip, { devices, ...options }),
     );
 
+  for (const command of program.commands) {
+    command.showHelpAfterError(`See: npx queuescope help ${command.name()}`);
+  }
   return program;
 }

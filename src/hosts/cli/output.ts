@@ -65,5 +65,5 @@ export function table(rows: readonly (readonly string[])[]): string {
 
 /** A usage error that names the option. */
 export function usageError(message: string): AppError {
-  return new AppError('usage', message, { remedy: 'See: queuescope help' });
+  return new AppError('usage', message, { remedy: 'See: npx queuescope help' });
 }

@@ -57,3 +57,19 @@ test('whatever the order, a stretch is what a look at every row would find', () 
     expect(timesOf(rows.after(from, to))).toEqual(sorted.filter((time) => time > from && time <= to));
   }
 });
+
+test('hours of rows stand in a few pieces of memory, and are found in each of them', () => {
+  const rows = new TimedRows();
+  const count = 20_000;
+  for (let i = 0; i < count; i++) rows.add(Float64Array.of(i, -i));
+  const pieces = new Set(rows.from(0, count).map((row) => row.buffer));
+  expect(pieces.size).toBeLessThanOrEqual(20);
+  expect(rows.from(1023, 1026).map((row) => [...row])).toEqual([
+    [1023, -1023],
+    [1024, -1024],
+    [1025, -1025],
+  ]);
+  rows.add(Float64Array.of(1023.5, 7));
+  expect(rows.from(1023, 1025).map((row) => row[1])).toEqual([-1023, 7, -1024]);
+  expect(timesOf(rows.after(count - 3, count))).toEqual([count - 2, count - 1]);
+});

@@ -378,6 +378,55 @@ describe('a file that cannot be read', () => {
     expect(failureOf(() => RecordingReader.open(path)).message).toContain('not a recording of Queuescope');
   });
 
+  test.each([
+    [
+      'a view without end in place of a table',
+      `ALTER TABLE recording.samples RENAME TO kept;
+       CREATE VIEW recording.Samples AS WITH RECURSIVE r (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r)
+       SELECT kept.* FROM kept, r;`,
+      'Samples is no table in it',
+    ],
+    [
+      'a column that is computed',
+      'ALTER TABLE recording.facts ADD COLUMN big AS (hex(zeroblob(500000000)));',
+      'its table facts has generated columns',
+    ],
+    [
+      'a trigger',
+      'CREATE TRIGGER recording.t AFTER UPDATE ON meta BEGIN DELETE FROM samples; END;',
+      'it has triggers',
+    ],
+  ])('that computes when it is read is refused: %s', (_what, sql, words) => {
+    const path = join(scratchFolder(), 'alien.qscope');
+    SessionStore.create(path, header).close({ state: 'closed', dropped: none });
+    const file = SqliteFile.open(path, 'write');
+    file.exec(sql);
+    file.close();
+    const failure = failureOf(() => RecordingReader.open(path));
+    expect(failure.kind).toBe('file-failed');
+    expect(failure.message).toContain(words);
+    expect(failure.remedy).toContain('Do not trust the file');
+  });
+
+  test('with a value that is infinite: it counts as not measured', () => {
+    const path = join(scratchFolder(), 'infinite.qscope');
+    SessionStore.create(path, header).close({ state: 'closed', dropped: none });
+    const file = SqliteFile.open(path, 'write');
+    file.exec(
+      'INSERT INTO recording.samples (timeUs, txBitsPerSecond, limitBytes) VALUES (1, 9e999, -9e999)',
+    );
+    file.close();
+    const reader = RecordingReader.open(path);
+    const { values } = reader.columns('samples', ['txBitsPerSecond', 'limitBytes']);
+    reader.close();
+    expect([...values.txBitsPerSecond, ...values.limitBytes]).toEqual([Number.NaN, Number.NaN]);
+  });
+
+  test('that is not there: the remedy names it', () => {
+    const path = join(scratchFolder(), 'missing.qscope');
+    expect(failureOf(() => RecordingReader.open(path)).remedy).toBe(`Check the path ${path}.`);
+  });
+
   test('from a newer Queuescope: says so, and what to do', () => {
     const path = join(scratchFolder(), 'newer.qscope');
     recordSyntheticSession(path, { phases: [{ seconds: 1, bql: true, load: false }] });

@@ -320,6 +320,22 @@ describe('preferences', () => {
     expect(new Preferences(storage, { wide: true }).listOpen.value).toBe(true);
   });
 
+  test('a window that becomes narrow shows its charts; the panels come back with the room', () => {
+    const storage = new MemoryStorage();
+    const preferences = new Preferences(storage, { wide: true });
+    const open = (): boolean[] => [preferences.listOpen.value, preferences.drawerOpen.value];
+    preferences.setWide(false);
+    expect(open()).toEqual([false, false]);
+    preferences.listOpen.value = true;
+    preferences.drawerOpen.value = true;
+    expect(open()).toEqual([false, true]);
+    preferences.listOpen.value = true;
+    expect(open()).toEqual([true, false]);
+    preferences.setWide(true);
+    expect(open()).toEqual([true, true]);
+    expect(new Preferences(storage, { wide: true }).drawerOpen.value).toBe(true);
+  });
+
   test('that cannot be read or kept are the usual ones', () => {
     const storage = {
       getItem: () => '{"theme":"neon","touch":1',

@@ -118,6 +118,23 @@ describe('readings', () => {
     expect(readings?.now.rttP50Us).toBe(40_000);
   });
 
+  test('are not held against a stretch with another load', () => {
+    const data = new SessionData();
+    const row = (i: number, rate: number): Partial<Record<SampleColumn, number>> => ({
+      timeUs: i * 50_000,
+      bqlEnabled: i < 200 ? 1 : 0,
+      txBitsPerSecond: rate,
+      rxBitsPerSecond: 0,
+    });
+    const rateOf = (i: number): number => (i < 300 ? 1e7 : 4000);
+    const rows = Array.from({ length: 400 }, (_, i) => row(i, rateOf(i)));
+    data.addBatch({ table: 'samples', skippedRows: 0, values: samples(rows) }, 0);
+    const at = (s: number): boolean | undefined =>
+      new ReadingsCalculator().compute(data, s * second, 60 * second)?.isComparable;
+    expect(at(15)).toBe(true);
+    expect(at(20)).toBe(false);
+  });
+
   test('do not exist before the first sample', () => {
     expect(new ReadingsCalculator().compute(new SessionData(), 0, second)).toBeUndefined();
   });
