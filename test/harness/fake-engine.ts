@@ -196,6 +196,11 @@ export class FakeEngine implements EngineApi {
         return this.#sessions.flatMap((session) => session.recordingInfo ?? []);
       case 'report.create': {
         const { recordingId, format } = params as MethodParams<'report.create'>;
+        if (format === 'flent') {
+          const text = Buffer.from([0x1f, 0x8b, 0xff]).toString('base64');
+          const fileName = `${recordingId}.flent.gz`;
+          return [{ fileName, mediaType: 'application/gzip', text, encoding: 'base64' }];
+        }
         const mediaTypes = { html: 'text/html', csv: 'text/csv', json: 'application/json' };
         return [
           {

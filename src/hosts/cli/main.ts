@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { exitCodes } from '../../base/errors.ts';
 import { createEngine, type RunningEngine } from '../bootstrap.ts';
 import { createPinoLog, logLevelOf } from '../pino-log.ts';
+import { type ReportFormat, reportFormats } from '../../report/create-report.ts';
 import { usbipPort } from '../../wire/usbip.ts';
 import { version } from '../version.ts';
 import type { Command, CommandContext } from './command.ts';
@@ -210,12 +211,10 @@ function createProgram(context: CommandContext, setExitCode: (exitCode: number) 
     .command('report')
     .argument('<file.qscope>', 'a recording')
     .description('make a report from a recording')
-    .addOption(
-      new Option('--format <format>', 'of the report').choices(['html', 'csv', 'json']).default('html'),
-    )
+    .addOption(new Option('--format <format>', 'of the report').choices([...reportFormats]).default('html'))
     .requiredOption('--out <file>', 'where to write it; "-" is standard output')
     .option('--show-ids', 'do not mask serial numbers and MAC addresses', false)
-    .action((file: string, options: { format: 'html' | 'csv' | 'json'; out: string; showIds: boolean }) =>
+    .action((file: string, options: { format: ReportFormat; out: string; showIds: boolean }) =>
       act(report, { file, ...options }),
     );
 

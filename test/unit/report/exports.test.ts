@@ -46,7 +46,7 @@ describe('CSV', () => {
     ['out/x.y.csv', 'out/x.y-probes.csv'],
     ['C:\\runs\\x.csv', 'C:\\runs\\x-probes.csv'],
   ])('to %s puts the probes into %s', (path, expected) => {
-    const companion = { suffix: '-probes', fileName: '', mediaType: '', text: '' };
+    const companion = { suffix: '-probes', extension: 'csv', fileName: '', mediaType: '', text: '' };
     expect(companionPath(path, companion)).toBe(expected);
   });
 });
