@@ -5,6 +5,11 @@ import { hint } from '../ui/hint.tsx';
 
 const formats: readonly { format: ReportFormat; label: string; hint: string }[] = [
   { format: 'html', label: 'HTML', hint: 'One page with charts and tables, readable without Queuescope.' },
+  {
+    format: 'pdf',
+    label: 'PDF',
+    hint: 'The same on pages of paper; needs a Chromium, Chrome or Edge on the machine that Queuescope runs on.',
+  },
   { format: 'csv', label: 'CSV', hint: 'Every sample as a line of a table.' },
   { format: 'json', label: 'JSON', hint: 'Everything that was recorded, for programs.' },
   {

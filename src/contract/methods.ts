@@ -70,7 +70,7 @@ export const methods = {
     ),
   },
   'report.create': {
-    params: z.object({ recordingId: z.string(), format: z.enum(['html', 'csv', 'json', 'flent']) }),
+    params: z.object({ recordingId: z.string(), format: z.enum(['html', 'csv', 'json', 'flent', 'pdf']) }),
     /** The report first; a format may need more files beside it. */
     result: z
       .array(

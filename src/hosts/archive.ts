@@ -5,7 +5,8 @@ import type { Archive, SessionRecorder } from '../engine/session-recorder.ts';
 import { createInProcessRecorder, createWorkerRecorder } from '../recording/create-recorder.ts';
 import { RecordingLibrary } from '../recording/library.ts';
 import { recordingHost } from '../recording/recording-host.ts';
-import { createReport, type ReportFile } from '../report/create-report.ts';
+import type { ReportFile } from '../report/create-report.ts';
+import { makeReport } from './make-report.ts';
 import { version } from './version.ts';
 
 export interface FileArchiveOptions {
@@ -55,7 +56,7 @@ export class FileArchive implements Archive {
     }
     const reader = this.library.open(params.recordingId);
     try {
-      const { companions, ...report } = createReport(reader, params.format, {
+      const { companions, ...report } = await makeReport(reader, params.format, {
         createdAt: new Date().toISOString(),
       });
       return [report, ...companions].map(sendable);

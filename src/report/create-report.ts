@@ -124,8 +124,10 @@ export function companionPath(path: string, { suffix, extension }: Companion): s
 }
 
 /** What the name of a file in this format has to end in, such as `.flent.gz`; undefined: as one likes. */
-export function requiredExtension(format: ReportFormat): string | undefined {
-  const { extension, extensionMatters }: Format = formats[format];
+export function requiredExtension(format: string): string | undefined {
+  const known = reportFormats.find((name) => name === format);
+  if (known === undefined) return undefined;
+  const { extension, extensionMatters }: Format = formats[known];
   return extensionMatters === true ? `.${extension}` : undefined;
 }
 

@@ -196,10 +196,10 @@ export class FakeEngine implements EngineApi {
         return this.#sessions.flatMap((session) => session.recordingInfo ?? []);
       case 'report.create': {
         const { recordingId, format } = params as MethodParams<'report.create'>;
-        if (format === 'flent') {
-          const text = Buffer.from([0x1f, 0x8b, 0xff]).toString('base64');
-          const fileName = `${recordingId}.flent.gz`;
-          return [{ fileName, mediaType: 'application/gzip', text, encoding: 'base64' }];
+        if (format === 'flent' || format === 'pdf') {
+          const fileName = `${recordingId}.${format === 'flent' ? 'flent.gz' : format}`;
+          // The bytes 1f 8b ff.
+          return [{ fileName, mediaType: 'application/octet-stream', text: 'H4v/', encoding: 'base64' }];
         }
         const mediaTypes = { html: 'text/html', csv: 'text/csv', json: 'application/json' };
         return [

@@ -1,26 +1,22 @@
 import { exitCodes } from '../../base/errors.ts';
 import { RecordingReader } from '../../recording/recording-reader.ts';
 import { recordingExtension } from '../../recording/session-schema.ts';
-import {
-  companionPath,
-  createReport,
-  type ReportFormat,
-  requiredExtension,
-} from '../../report/create-report.ts';
+import { companionPath, requiredExtension } from '../../report/create-report.ts';
+import { type HostReportFormat, makeReport } from '../make-report.ts';
 import type { Command } from './command.ts';
 import { isSameFile, writeFile } from './files.ts';
 import { usageError } from './output.ts';
 
 export interface ReportCommandOptions {
   readonly file: string;
-  readonly format: ReportFormat;
+  readonly format: HostReportFormat;
   /** A path, or "-" for standard output; what needs a second file leaves that out there. */
   readonly out: string;
   readonly showIds: boolean;
 }
 
 /** `queuescope report`: a recording as a report that can be handed on. */
-export const report: Command<ReportCommandOptions> = async ({ output }, options) => {
+export const report: Command<ReportCommandOptions> = async ({ output, interrupted }, options) => {
   const { file, out } = options;
   if (out.endsWith(recordingExtension) || isSameFile(file, out)) {
     throw usageError(`--out ${out}: a report must not take the place of a recording`);
@@ -31,10 +27,12 @@ export const report: Command<ReportCommandOptions> = async ({ output }, options)
   }
   const reader = RecordingReader.open(file);
   try {
-    const { text, bytes, companions } = createReport(reader, options.format, {
-      showIdentifiers: options.showIds,
-      createdAt: new Date().toISOString(),
-    });
+    const { text, bytes, companions } = await makeReport(
+      reader,
+      options.format,
+      { showIdentifiers: options.showIds, createdAt: new Date().toISOString() },
+      { signal: interrupted },
+    );
     if (out === '-') {
       if (bytes === undefined) output.document(text);
       else output.bytes(bytes);

@@ -49,6 +49,11 @@ describe('CSV', () => {
     const companion = { suffix: '-probes', extension: 'csv', fileName: '', mediaType: '', text: '' };
     expect(companionPath(path, companion)).toBe(expected);
   });
+
+  test('an extension of two parts stays whole', () => {
+    const companion = { suffix: '-BQL_off', extension: 'flent.gz', fileName: '', mediaType: '', text: '' };
+    expect(companionPath('a.b/run.1.flent.gz', companion)).toBe('a.b/run.1-BQL_off.flent.gz');
+  });
 });
 
 describe('JSON', () => {
@@ -103,5 +108,5 @@ describe('JSON', () => {
 test('a format that does not exist is a fault of the command, and names those that do', () => {
   const { reader } = recorded();
   expect(() => createReport(reader, 'pdf')).toThrow('There is no report format pdf');
-  expect(reportFormats).toEqual(['html', 'csv', 'json']);
+  expect(reportFormats).toEqual(['html', 'csv', 'json', 'flent']);
 });
