@@ -190,10 +190,12 @@ function at(column: Float64Array, row: number): number {
  * for one over all steps, and say so of an arm that has values in a few of them.
  */
 export function seriesSummary(series: FlentSeries): Record<string, unknown> {
-  const values: number[] = [];
-  for (const { from, to } of series.rows)
-    for (let row = from; row < to; row++) values.push(series.value(row));
-  const spread = { ...distribution(Float64Array.from(values)), ...series.spread };
+  const values = new Float64Array(series.rows.reduce((sum, { from, to }) => sum + to - from, 0));
+  let index = 0;
+  for (const { from, to } of series.rows) {
+    for (let row = from; row < to; row++) values[index++] = series.value(row);
+  }
+  const spread = { ...distribution(values), ...series.spread };
   return {
     RUNNER: 'Queuescope',
     UNITS: series.units,

@@ -40,6 +40,8 @@ interface Spread {
 }
 
 interface Arm {
+  readonly probes: number;
+  readonly lost: number;
   readonly rttUs: Spread;
   readonly inflightBytes: Spread;
   readonly limitBytes: Spread;
@@ -142,8 +144,15 @@ describe.runIf(hasFlent)('stock Flent', () => {
     }, 60_000);
 
     test('comes to the same figures, and leaves the losses out as we do', () => {
-      expectSame(statisticsOf('gap-BQL_off.flent.gz')['Ping (ms) ICMP'], arms.bqlOff.rttUs, 1000);
-      expectSame(statisticsOf('gap-BQL_on.flent.gz')['Ping (ms) ICMP'], arms.bqlOn.rttUs, 1000);
+      for (const [file, { rttUs, probes, lost }] of [
+        ['gap-BQL_off.flent.gz', arms.bqlOff],
+        ['gap-BQL_on.flent.gz', arms.bqlOn],
+      ] as const) {
+        const pings = statisticsOf(file)['Ping (ms) ICMP'];
+        expectSame(pings, rttUs, 1000);
+        expect(lost).toBeGreaterThan(0);
+        expect(pings?.['Data points']).toBe(probes - lost);
+      }
     }, 60_000);
 
     test('sums them up with our units and titles', () => {
