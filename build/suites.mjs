@@ -97,6 +97,7 @@ const laboratoryPrograms = {
   usbip: 'usbip',
   usbipd: 'usbip',
   sqlite3: 'sqlite3',
+  flent: 'flent',
 };
 
 /** @type {Need} */
@@ -105,6 +106,16 @@ function laboratoryTools() {
   if (missing.length === 0) return {};
   const packages = new Set(missing.map((program) => laboratoryPrograms[program]));
   return { missing: missing.join(', '), provide: `apt-get install ${[...packages].join(' ')}` };
+}
+
+/**
+ * Flent's figures and plots: Debian recommends what they need, and nobody has to follow.
+ * @type {Need}
+ */
+function flentPlots() {
+  const { stdout, stderr } = spawnSync('flent', ['--version'], { encoding: 'utf8' });
+  if (`${stdout}${stderr}`.includes('Using matplotlib')) return {};
+  return { missing: 'matplotlib, for flent', provide: 'apt-get install python3-matplotlib' };
 }
 
 /** @type {Need} */
@@ -150,7 +161,7 @@ export const suites = [
     vitestArgs: ['--maxWorkers=2'],
     alone: ['experiment', 'slow-modem', 'tap'].map((name) => `test/lab/${name}.test.ts`),
     usesBuild: true,
-    needs: [linuxOnX64, laboratoryTools, laboratoryKernel],
+    needs: [linuxOnX64, laboratoryTools, flentPlots, laboratoryKernel],
     limitMinutes: 35,
   },
 ];

@@ -70,9 +70,19 @@ export const methods = {
     ),
   },
   'report.create': {
-    params: z.object({ recordingId: z.string(), format: z.enum(['html', 'csv', 'json']) }),
+    params: z.object({ recordingId: z.string(), format: z.enum(['html', 'csv', 'json', 'flent', 'pdf']) }),
     /** The report first; a format may need more files beside it. */
-    result: z.array(z.object({ fileName: z.string(), mediaType: z.string(), text: z.string() })).min(1),
+    result: z
+      .array(
+        z.object({
+          fileName: z.string(),
+          mediaType: z.string(),
+          text: z.string(),
+          /** How the file is in `text`; absent: as it is. */
+          encoding: z.literal('base64').optional(),
+        }),
+      )
+      .min(1),
   },
 } as const;
 

@@ -5,7 +5,8 @@ import type { Archive, SessionRecorder } from '../engine/session-recorder.ts';
 import { createInProcessRecorder, createWorkerRecorder } from '../recording/create-recorder.ts';
 import { RecordingLibrary } from '../recording/library.ts';
 import { recordingHost } from '../recording/recording-host.ts';
-import { createReport } from '../report/create-report.ts';
+import type { ReportFile } from '../report/create-report.ts';
+import { makeReport } from './make-report.ts';
 import { version } from './version.ts';
 
 export interface FileArchiveOptions {
@@ -55,17 +56,18 @@ export class FileArchive implements Archive {
     }
     const reader = this.library.open(params.recordingId);
     try {
-      const { fileName, mediaType, text, companions } = createReport(reader, params.format, {
+      const { companions, ...report } = await makeReport(reader, params.format, {
         createdAt: new Date().toISOString(),
       });
-      const beside = companions.map((companion) => ({
-        fileName: companion.fileName,
-        mediaType: companion.mediaType,
-        text: companion.text,
-      }));
-      return [{ fileName, mediaType, text }, ...beside];
+      return [report, ...companions].map(sendable);
     } finally {
       reader.close();
     }
   }
+}
+
+function sendable({ fileName, mediaType, text, bytes }: ReportFile): MethodResult<'report.create'>[number] {
+  return bytes === undefined
+    ? { fileName, mediaType, text }
+    : { fileName, mediaType, text: Buffer.from(bytes).toString('base64'), encoding: 'base64' };
 }

@@ -7,6 +7,15 @@ import type { PhaseResult } from './report-model.ts';
 import { stretchStatistics } from './statistics.ts';
 import { firstAfter, type Telemetry } from './telemetry.ts';
 
+/** Who loaded a segment: Queuescope's own UDP, stock programs, or somebody whom the recording does not name. */
+export type ReportLoad = (typeof loads)[number];
+const loads = ['udp', 'iperf3-udp', 'iperf3-tcp', 'none'] as const;
+
+/** A segment, with where in the recording its counted part is. */
+export interface ReportSegment extends MeasuredSegment, TimeRange {
+  readonly load: ReportLoad;
+}
+
 /** A comparison of arms that a recording holds. */
 export interface ReportExperiment {
   /** A scenario that was carried out, or phases with BQL off and on that somebody switched between. */
@@ -20,7 +29,7 @@ export interface ReportExperiment {
   readonly remarks: readonly string[];
   /** Its own criteria, and whether they were met. */
   readonly criteria: readonly { readonly text: string; readonly passed: boolean }[];
-  readonly segments: readonly MeasuredSegment[];
+  readonly segments: readonly ReportSegment[];
   readonly result: ExperimentResult;
 }
 
@@ -52,7 +61,7 @@ function fromScenario(
   mask: Mask,
 ): ReportExperiment {
   const scenario = record(recorded['scenario']) ?? {};
-  const segments: MeasuredSegment[] = [];
+  const segments: ReportSegment[] = [];
   for (let position = 1; ; position++) {
     const stored = record(reader.metaValue(`experiment.segment.${String(position).padStart(5, '0')}`));
     if (stored === undefined) break;
@@ -94,7 +103,7 @@ function segmentOf(
   telemetry: Telemetry,
   stored: Readonly<Record<string, unknown>>,
   mask: Mask,
-): MeasuredSegment | undefined {
+): ReportSegment | undefined {
   const direction = directions.find((candidate) => candidate === stored['direction']);
   if (direction === undefined || stored['counts'] !== true) return undefined;
   const startUs = number(stored['startUs']);
@@ -105,6 +114,8 @@ function segmentOf(
     arm: mask.text(text(stored['arm'])),
     pair: number(stored['pair']),
     direction,
+    load: loads.find((candidate) => candidate === stored['load']) ?? 'none',
+    ...counted,
     seconds: (endUs - startUs) / 1e6,
     ...measured(telemetry, counted),
     ...(direction === 'down' && { loadReachedLimit: true }),
@@ -120,12 +131,14 @@ function fromPhases(
   quality: MeasurementQuality,
 ): ReportExperiment | undefined {
   const counts = { off: 0, on: 0 };
-  const segments = phases.map((phase): MeasuredSegment => {
+  const segments = phases.map((phase): ReportSegment => {
     const counted = { fromUs: phase.countedFromUs, toUs: phase.endUs };
     return {
       arm: phase.load ? `BQL ${phase.bql}` : 'idle',
       pair: phase.load ? ++counts[phase.bql] : 0,
       direction: phase.load ? 'up' : 'idle',
+      load: phase.load ? 'udp' : 'none',
+      ...counted,
       seconds: (phase.endUs - phase.startUs) / 1e6,
       ...measured(telemetry, counted),
     };

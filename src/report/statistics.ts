@@ -1,6 +1,6 @@
 import { percentileOfSorted } from '../base/percentile.ts';
 import type { TimeRange } from '../recording/recording-reader.ts';
-import { firstAfter, gapIntervals, type Telemetry } from './telemetry.ts';
+import { gapIntervals, type IndexRange, probeRows, sampleRows, type Telemetry } from './telemetry.ts';
 
 /**
  * The spread of a quantity. A percentile p is the smallest measured value that at least p percent of the values do not
@@ -69,62 +69,46 @@ export interface StretchStatistics {
   readonly gapUs: number;
 }
 
-/**
- * The statistics of what was measured in the given stretches, taken together. A sample belongs to the stretch that its
- * interval ends in (after `fromUs`, up to and with `toUs`), a probe to the one that it was due in (from `fromUs` on,
- * before `toUs`).
- */
+/** The statistics of what was measured in the given stretches, taken together. */
 export function stretchStatistics(telemetry: Telemetry, stretches: readonly TimeRange[]): StretchStatistics {
   const samples = telemetry.samples.values;
   const probes = telemetry.probes.values;
-  const sampleRows: IndexRange[] = stretches.map(({ fromUs, toUs }) => ({
-    from: firstAfter(samples.timeUs, fromUs, false),
-    to: firstAfter(samples.timeUs, toUs, false),
-  }));
-  const probeRows: IndexRange[] = stretches.map(({ fromUs, toUs }) => ({
-    from: firstAfter(probes.timeUs, fromUs, true),
-    to: firstAfter(probes.timeUs, toUs, true),
-  }));
+  const sampled = sampleRows(telemetry, stretches);
+  const probed = probeRows(telemetry, stretches);
   const spread = (column: Float64Array, rows: readonly IndexRange[]): Distribution =>
     distribution(gather(column, rows));
-  const largest = (column: Float64Array): number => spread(column, sampleRows).max;
+  const largest = (column: Float64Array): number => spread(column, sampled).max;
   const growth = (column: Float64Array): number =>
-    sampleRows.reduce((sum, rows) => sum + counterGrowth(column, rows), 0);
+    sampled.reduce((sum, rows) => sum + counterGrowth(column, rows), 0);
 
-  const rttUs = spread(probes.rttUs, probeRows);
-  const sent = probeRows.reduce((sum, { from, to }) => sum + to - from, 0);
-  const time = coverage(telemetry, stretches, sampleRows);
-  const mean = (column: Float64Array): number => weightedMean(column, sampleRows, time.weightsUs);
+  const rttUs = spread(probes.rttUs, probed);
+  const sent = probed.reduce((sum, { from, to }) => sum + to - from, 0);
+  const time = coverage(telemetry, stretches, sampled);
+  const mean = (column: Float64Array): number => weightedMean(column, sampled, time.weightsUs);
   return {
     probes: sent,
     lost: sent - rttUs.n,
     rttUs,
-    probeQdiscWaitUs: spread(probes.qdiscWaitUs, probeRows),
-    probeDriverQueueUs: spread(probes.driverQueueUs, probeRows),
-    probeLateUs: spread(probes.lateUs, probeRows),
+    probeQdiscWaitUs: spread(probes.qdiscWaitUs, probed),
+    probeDriverQueueUs: spread(probes.driverQueueUs, probed),
+    probeLateUs: spread(probes.lateUs, probed),
     throughputBitsPerSecond: mean(samples.txBitsPerSecond),
     receivedBitsPerSecond: mean(samples.rxBitsPerSecond),
-    inflightBytes: spread(samples.inflightBytes, sampleRows),
+    inflightBytes: spread(samples.inflightBytes, sampled),
     inflightPeakBytes: largest(samples.inflightMaxBytes),
-    limitBytes: spread(samples.limitBytes, sampleRows),
-    backlogBytes: spread(samples.backlogBytes, sampleRows),
+    limitBytes: spread(samples.limitBytes, sampled),
+    backlogBytes: spread(samples.backlogBytes, sampled),
     driverQueueMaxUs: largest(samples.driverQueueMaxUs),
     qdiscWaitMaxUs: largest(samples.qdiscWaitMaxUs),
     driverXoffShare: mean(samples.driverXoff),
     stackXoffShare: mean(samples.stackXoff),
-    eventLoopLagUs: spread(samples.eventLoopLagUs, sampleRows),
+    eventLoopLagUs: spread(samples.eventLoopLagUs, sampled),
     droppedPackets: growth(samples.txDroppedPackets) + growth(samples.qdiscDroppedPackets),
     errors: growth(samples.txErrors) + growth(samples.rxErrors),
-    samples: sampleRows.reduce((sum, { from, to }) => sum + to - from, 0),
+    samples: sampled.reduce((sum, { from, to }) => sum + to - from, 0),
     gaps: time.gaps,
     gapUs: time.gapUs,
   };
-}
-
-/** Rows from `from`, before `to`. */
-interface IndexRange {
-  readonly from: number;
-  readonly to: number;
 }
 
 function gather(column: Float64Array, ranges: readonly IndexRange[]): Float64Array {

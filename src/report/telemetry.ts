@@ -1,5 +1,5 @@
 import { faultColumns, type ProbeColumn, type SampleColumn } from '../contract/telemetry.ts';
-import type { Columns, RecordingReader } from '../recording/recording-reader.ts';
+import type { Columns, RecordingReader, TimeRange } from '../recording/recording-reader.ts';
 
 /** The columns that reports are made from; what is not among them is in the CSV and JSON exports only. */
 const sampleNames = [
@@ -68,6 +68,30 @@ export function firstAfter(times: Float64Array, timeUs: number, orEqual: boolean
     else low = middle + 1;
   }
   return low;
+}
+
+/** Rows from `from`, before `to`. */
+export interface IndexRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** The rows of stretches: a sample belongs to the one that its interval ends in (after `fromUs`, up to and with `toUs`). */
+export function sampleRows({ samples }: Telemetry, stretches: readonly TimeRange[]): IndexRange[] {
+  const { timeUs } = samples.values;
+  return stretches.map(({ fromUs, toUs }) => ({
+    from: firstAfter(timeUs, fromUs, false),
+    to: firstAfter(timeUs, toUs, false),
+  }));
+}
+
+/** The rows of stretches: a probe belongs to the one that it was due in (from `fromUs` on, before `toUs`). */
+export function probeRows({ probes }: Telemetry, stretches: readonly TimeRange[]): IndexRange[] {
+  const { timeUs } = probes.values;
+  return stretches.map(({ fromUs, toUs }) => ({
+    from: firstAfter(timeUs, fromUs, true),
+    to: firstAfter(timeUs, toUs, true),
+  }));
 }
 
 function medianStep(times: Float64Array): number {

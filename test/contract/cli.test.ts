@@ -3,6 +3,7 @@ import {
   closeSync,
   copyFileSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   openSync,
   readdirSync,
@@ -13,6 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildTargets } from '../../build/build.mjs';
 import { deviceSchema } from '../../src/contract/device.ts';
@@ -512,6 +514,56 @@ describe('run, sessions and report', () => {
     expect(document.phases.length).toBe(3);
   });
 
+  test('flent: a data file of the whole, and one of each arm beside it; with "-" the bytes and nothing else', async () => {
+    const out = inFolder('report.flent.gz');
+    const { exitCode, stderr } = await runCli(['report', recording, '--format', 'flent', '--out', out]);
+    expect(exitCode).toBe(0);
+    const written = ['report', 'report-idle', 'report-BQL_off', 'report-BQL_on'].map((name) =>
+      inFolder(`${name}.flent.gz`),
+    );
+    expect(stderr.trim().split('\n')).toEqual(written.map((path) => `written to ${path}`));
+    for (const path of written) {
+      const document = JSON.parse(gunzipSync(readFileSync(path)).toString('utf8')) as { version: number };
+      expect(document.version).toBe(3);
+    }
+    const piped = inFolder('piped.gz');
+    const file = openSync(piped, 'w');
+    const all = ['report', recording, '--format', 'flent', '--out', '-'];
+    expect((await startCli(all, {}, file).ended).exitCode).toBe(0);
+    closeSync(file);
+    expect(readFileSync(piped)).toEqual(readFileSync(out));
+  });
+
+  test.each([
+    ['a name that Flent would misread', 'x.gz', 'has to end in .flent.gz'],
+    ['a folder that is not there', join('nowhere', 'x.flent.gz'), 'there is no such file or folder'],
+    ['a folder in its place', 'folder.flent.gz', 'it is a folder'],
+  ])('flent to %s: exit code 2, words, and no part of a file', async (_what, name, words) => {
+    mkdirSync(inFolder('folder.flent.gz'), { recursive: true });
+    const before = readdirSync(folder).toSorted();
+    const { exitCode, stderr } = await runCli([
+      'report',
+      recording,
+      '--format',
+      'flent',
+      '--out',
+      inFolder(name),
+    ]);
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining(words)]);
+    expect(readdirSync(folder).toSorted()).toEqual(before);
+  });
+
+  test('a damaged recording: exit code 2, words, and no part of a file', async () => {
+    const path = inFolder('damaged.qscope');
+    const bytes = readFileSync(recording);
+    bytes.fill(0xa5, 4096, Math.min(bytes.length, 65_536));
+    writeFileSync(path, bytes);
+    const out = inFolder('damaged.flent.gz');
+    const { exitCode, stderr } = await runCli(['report', path, '--format', 'flent', '--out', out]);
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining('damaged.qscope')]);
+    expect(existsSync(out) || existsSync(`${out}.partial`)).toBe(false);
+  });
+
   test('a file that is no recording: exit code 2, and words', async () => {
     const path = inFolder('no.qscope');
     writeFileSync(path, 'not a database, but long enough to be looked at as one'.repeat(100));
@@ -721,9 +773,9 @@ describe('bad input', () => {
     ],
     [
       'a format that does not exist',
-      ['report', 'x.qscope', '--format', 'pdf', '--out', 'x'],
+      ['report', 'x.qscope', '--format', 'xlsx', '--out', 'x'],
       2,
-      /html, csv, json/,
+      /html, csv, json, flent, pdf/,
     ],
   ])('%s', async (_name, args, code, words) => {
     const { exitCode, stdout, stderr } = await runCli(args);

@@ -196,6 +196,11 @@ export class FakeEngine implements EngineApi {
         return this.#sessions.flatMap((session) => session.recordingInfo ?? []);
       case 'report.create': {
         const { recordingId, format } = params as MethodParams<'report.create'>;
+        if (format === 'flent' || format === 'pdf') {
+          const fileName = `${recordingId}.${format === 'flent' ? 'flent.gz' : format}`;
+          // The bytes 1f 8b ff.
+          return [{ fileName, mediaType: 'application/octet-stream', text: 'H4v/', encoding: 'base64' }];
+        }
         const mediaTypes = { html: 'text/html', csv: 'text/csv', json: 'application/json' };
         return [
           {

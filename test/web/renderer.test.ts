@@ -406,6 +406,15 @@ describe.skipIf(executablePath === undefined && !required)(
       expect(await readFile(await download.path(), 'utf8')).toBe('report of session-1-recording');
     });
 
+    test('a report that is not text arrives byte by byte', async () => {
+      const page = await openFake('history=5');
+      const waiting = page.waitForEvent('download', patience);
+      await page.getByRole('group', { name: 'Report' }).getByRole('button', { name: 'Flent' }).click();
+      const download = await waiting;
+      expect(download.suggestedFilename()).toBe('session-1-recording.flent.gz');
+      expect([...(await readFile(await download.path()))]).toEqual([0x1f, 0x8b, 0xff]);
+    });
+
     test('when the connection breaks it keeps what it knew, says so, and goes on when it is back', async () => {
       const page = await openFake('history=5');
       await untilAllChartsMove(page);

@@ -1,9 +1,10 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { printPdf } from '../../src/hosts/print-pdf.ts';
 import { RecordingReader } from '../../src/recording/recording-reader.ts';
 import { createReport } from '../../src/report/create-report.ts';
 import { chromiumPath, launchChromium } from '../harness/chromium.ts';
@@ -53,6 +54,16 @@ describe.skipIf(executablePath === undefined && !required)('the HTML report in a
     await browser?.close();
     if (folder !== undefined) await rm(folder, { recursive: true, force: true });
   });
+
+  test('is printed as a PDF of a few pages', async () => {
+    const pdf = await printPdf(await readFile(fileURLToPath(pages.synthetic), 'utf8'));
+    const text = Buffer.from(pdf).toString('latin1');
+    expect(text).toMatch(/^%PDF-1\.\d/);
+    expect(text).toMatch(/\/MediaBox \[0 0 59[45][.\d]* 84[12][.\d]*\]/);
+    const count = Number(/\/Type \/Pages\s+\/Count (\d+)/.exec(text)?.[1]);
+    expect(count).toBeGreaterThanOrEqual(2);
+    expect(count).toBeLessThanOrEqual(6);
+  }, 90_000);
 
   /** Opens a report without a network; what it asks for and complains about is kept. */
   async function open(

@@ -143,19 +143,19 @@ export function* textLines(path: string): Generator<string> {
  * Writes a whole file or, if that fails, nothing: what was there before stays.
  * @throws AppError `file-failed`
  */
-export function writeTextFile(path: string, text: string): void {
+export function writeFile(path: string, content: string | Uint8Array): void {
   try {
     const existing = statSync(path, { throwIfNoEntry: false });
     if (existing !== undefined && !existing.isFile()) {
       // A device or a pipe, or a folder, which fails with the right words.
-      writeFileSync(path, text);
+      writeFileSync(path, content);
       return;
     }
     const target = existing === undefined ? path : realpathSync(path);
     // An empty name would become a file of its own.
     const partial = path === '' ? '' : `${target}.partial`;
     try {
-      writeFileSync(partial, text);
+      writeFileSync(partial, content);
       renameSync(partial, target);
     } catch (error) {
       if (partial !== '') rmSync(partial, { force: true });

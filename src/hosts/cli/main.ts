@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { exitCodes } from '../../base/errors.ts';
 import { createEngine, type RunningEngine } from '../bootstrap.ts';
+import { type HostReportFormat, hostReportFormats } from '../make-report.ts';
 import { createPinoLog, logLevelOf } from '../pino-log.ts';
 import { usbipPort } from '../../wire/usbip.ts';
 import { version } from '../version.ts';
@@ -211,11 +212,11 @@ function createProgram(context: CommandContext, setExitCode: (exitCode: number) 
     .argument('<file.qscope>', 'a recording')
     .description('make a report from a recording')
     .addOption(
-      new Option('--format <format>', 'of the report').choices(['html', 'csv', 'json']).default('html'),
+      new Option('--format <format>', 'of the report').choices([...hostReportFormats]).default('html'),
     )
     .requiredOption('--out <file>', 'where to write it; "-" is standard output')
     .option('--show-ids', 'do not mask serial numbers and MAC addresses', false)
-    .action((file: string, options: { format: 'html' | 'csv' | 'json'; out: string; showIds: boolean }) =>
+    .action((file: string, options: { format: HostReportFormat; out: string; showIds: boolean }) =>
       act(report, { file, ...options }),
     );
 

@@ -7,6 +7,8 @@ export interface Output {
   line(text: string): void;
   /** A whole document as it is, on standard output. */
   document(text: string): void;
+  /** A file that is not text, on standard output. */
+  bytes(bytes: Uint8Array): void;
   /** One JSON document, or one line of a stream of them, on standard output. */
   json(value: unknown): void;
   /** A message to the person, on standard error. */
@@ -29,12 +31,13 @@ function forTerminal(text: string): string {
 }
 
 export function createOutput(streams: {
-  readonly stdout: { write(text: string): unknown };
+  readonly stdout: { write(content: string | Uint8Array): unknown };
   readonly stderr: { write(text: string): unknown };
 }): Output {
   return {
     line: (text) => void streams.stdout.write(`${forTerminal(text)}\n`),
     document: (text) => void streams.stdout.write(`${text}\n`),
+    bytes: (bytes) => void streams.stdout.write(bytes),
     json: (value) => void streams.stdout.write(`${JSON.stringify(value, rounded)}\n`),
     note: (text) => void streams.stderr.write(`${forTerminal(text)}\n`),
   };

@@ -46,8 +46,13 @@ describe('CSV', () => {
     ['out/x.y.csv', 'out/x.y-probes.csv'],
     ['C:\\runs\\x.csv', 'C:\\runs\\x-probes.csv'],
   ])('to %s puts the probes into %s', (path, expected) => {
-    const companion = { suffix: '-probes', fileName: '', mediaType: '', text: '' };
+    const companion = { suffix: '-probes', extension: 'csv', fileName: '', mediaType: '', text: '' };
     expect(companionPath(path, companion)).toBe(expected);
+  });
+
+  test('an extension of two parts stays whole', () => {
+    const companion = { suffix: '-BQL_off', extension: 'flent.gz', fileName: '', mediaType: '', text: '' };
+    expect(companionPath('a.b/run.1.flent.gz', companion)).toBe('a.b/run.1-BQL_off.flent.gz');
   });
 });
 
@@ -103,5 +108,5 @@ describe('JSON', () => {
 test('a format that does not exist is a fault of the command, and names those that do', () => {
   const { reader } = recorded();
   expect(() => createReport(reader, 'pdf')).toThrow('There is no report format pdf');
-  expect(reportFormats).toEqual(['html', 'csv', 'json']);
+  expect(reportFormats).toEqual(['html', 'csv', 'json', 'flent']);
 });

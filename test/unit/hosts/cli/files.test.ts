@@ -16,7 +16,7 @@ import {
   readBytes,
   readTextFile,
   textLines,
-  writeTextFile,
+  writeFile,
 } from '../../../../src/hosts/cli/files.ts';
 
 let folder: string;
@@ -38,9 +38,9 @@ function failureOf(action: () => unknown): AppError {
 
 test('writes a file, over one that is there and through a link', () => {
   const path = join(folder, 'a.html');
-  writeTextFile(path, 'one');
+  writeFile(path, 'one');
   symlinkSync(path, join(folder, 'link'));
-  writeTextFile(join(folder, 'link'), 'two');
+  writeFile(join(folder, 'link'), 'two');
   expect(readFileSync(path, 'utf8')).toBe('two');
   expect(readdirSync(folder)).toEqual(['a.html', 'link']);
 });
@@ -50,7 +50,7 @@ test('what was there stays if the new text cannot be written', () => {
   writeFileSync(path, 'old');
   // Stands in for a full disk: the text cannot be put beside the old one.
   mkdirSync(`${path}.partial`);
-  expect(failureOf(() => writeTextFile(path, 'new')).kind).toBe('file-failed');
+  expect(failureOf(() => writeFile(path, 'new')).kind).toBe('file-failed');
   expect(readFileSync(path, 'utf8')).toBe('old');
 });
 
@@ -62,7 +62,7 @@ test.each([
   ['a name that is too long', 'n'.repeat(300), /the name is too long/],
 ])('%s: words and a remedy', (_name, relative, words) => {
   writeFileSync(join(folder, 'file'), '');
-  const failure = failureOf(() => writeTextFile(relative === '' ? '' : join(folder, relative), 'text'));
+  const failure = failureOf(() => writeFile(relative === '' ? '' : join(folder, relative), 'text'));
   expect(failure.message).toMatch(words);
   expect(failure.remedy).toBeDefined();
   expect(readdirSync(folder)).toEqual(['file']);
