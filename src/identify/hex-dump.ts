@@ -1,4 +1,4 @@
-import type { TextLine } from './text-lines.ts';
+import type { TextLine } from './text-line.ts';
 
 /** An offset in front: "00000000:", "0000 ", "0x0000:". */
 const offsetPattern = /^(?:0x)?[0-9a-f]{4,8}(?::\s?|\s)/i;

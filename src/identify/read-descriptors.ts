@@ -7,7 +7,8 @@ import type { ReadDevice } from './read-device.ts';
 import { readLsusb } from './read-lsusb.ts';
 import { readPositions } from './read-positions.ts';
 import { readUsbDevices } from './read-usb-devices.ts';
-import { type TextLine, textLines } from './text-lines.ts';
+import type { TextLine } from './text-line.ts';
+import { textLines } from './text-lines.ts';
 
 /** What came of reading an input: devices, or what stopped it and where. */
 export type ReadResult =

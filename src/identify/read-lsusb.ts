@@ -21,7 +21,7 @@ import type {
   PrintedText,
   ReadWarning,
 } from './printed-descriptor.ts';
-import type { TextLine } from './text-lines.ts';
+import type { TextLine } from './text-line.ts';
 
 /** "Bus 001 Device 003: ID 1bc7:1203 Telit …", in whatever language the words are. */
 const headingPattern =
