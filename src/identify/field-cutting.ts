@@ -62,7 +62,12 @@ export function cutFields(lines: readonly TextLine[]): readonly TextLine[] {
 function beginningsOf(text: string): Beginnings {
   const at: number[] = [];
   let lengths = 0;
+  let before = '';
   for (const { index, 0: whole, 1: prefix } of text.matchAll(beginning)) {
+    // Two listings side by side have everything twice; the left one is read.
+    const kind = whole.replaceAll(/\d+/g, '');
+    if (kind === before) continue;
+    before = kind;
     if (prefix !== undefined) {
       const name = whole.toLowerCase();
       if (name === 'blength' || name === 'bdescriptortype') lengths++;
