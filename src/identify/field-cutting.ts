@@ -61,13 +61,9 @@ export function cutFields(lines: readonly TextLine[]): readonly TextLine[] {
 
 function beginningsOf(text: string): Beginnings {
   const at: number[] = [];
+  const kinds: string[] = [];
   let lengths = 0;
-  let before = '';
   for (const { index, 0: whole, 1: prefix } of text.matchAll(beginning)) {
-    // Two listings side by side have everything twice; the left one is read.
-    const kind = whole.replaceAll(/\d+/g, '');
-    if (kind === before) continue;
-    before = kind;
     if (prefix !== undefined) {
       const name = whole.toLowerCase();
       if (name === 'blength' || name === 'bdescriptortype') lengths++;
@@ -75,8 +71,11 @@ function beginningsOf(text: string): Beginnings {
         continue;
     }
     at.push(index);
+    kinds.push(whole.replaceAll(/\d+/g, ''));
   }
-  return { at, lengths };
+  // Two listings side by side have everything twice in a line; the left one is read.
+  const isTwice = at.length === 2 && kinds[0] === kinds[1];
+  return isTwice ? { at: at.slice(0, 1), lengths: 0 } : { at, lengths };
 }
 
 function cutAt({ number, text }: TextLine, at: readonly number[]): readonly TextLine[] {

@@ -40,22 +40,22 @@ export function findMarkup(text: string): Markup {
   };
 }
 
-/** A line without markup: one or, where the markup breaks lines, several. */
-export function withoutMarkup(line: string, markup: Markup): readonly string[] {
+/** A line without markup: one or, where the markup breaks lines, several; undefined: there is none in it. */
+export function withoutMarkup(line: string, markup: Markup): readonly string[] | undefined {
   let text = line;
-  if (markup.terminal) text = text.replaceAll(terminalPattern, '');
-  if (markup.forum) text = text.replaceAll(forumTags, '');
-  if (markup.html) {
+  if (markup.terminal && text.includes('\u001B')) text = text.replaceAll(terminalPattern, '');
+  if (markup.forum && text.includes('[')) text = text.replaceAll(forumTags, '');
+  if (markup.html && text.includes('<')) {
     text = text.replaceAll(breakingTags, '\n').replaceAll(cellTags, ' ').replaceAll(otherTags, '');
-    text = text.replaceAll(entityPattern, decodeEntity);
   }
+  if (markup.html && text.includes('&')) text = text.replaceAll(entityPattern, decodeEntity);
   if (markup.escapes && (text.match(escapedBreak)?.length ?? 0) >= fewestEscapedBreaks) {
     text = text.replaceAll(escapedBreak, '\n').replaceAll(String.raw`\t`, ' ');
     text = text.replaceAll(escapedCharacter, (_match, code: string) =>
       String.fromCharCode(Number.parseInt(code, 16)),
     );
   }
-  return text.split('\n');
+  return text === line ? undefined : text.split('\n');
 }
 
 function decodeEntity(whole: string, decimal?: string, hexadecimal?: string, name?: string): string {

@@ -100,24 +100,31 @@ function withHeadings(text: PrintedText, listing: PrintedText): PrintedText {
  */
 function merged(listed: readonly ReadDevice[], recorded: readonly ReadDevice[]): readonly ReadDevice[] {
   const devices: ReadDevice[] = [];
-  const left = [...recorded];
+  const left = new Set(recorded);
+  const recordedById = new Map<string, ReadDevice[]>();
+  for (const device of recorded) {
+    const id = idOf(device);
+    const sameId = id === undefined ? undefined : recordedById.get(id);
+    if (sameId !== undefined) sameId.push(device);
+    else if (id !== undefined) recordedById.set(id, [device]);
+  }
   for (const device of listed) {
-    const at = left.findIndex((other) => isSame(device, other));
-    const other = left[at];
+    const other = recordedById.get(idOf(device) ?? '')?.shift();
     if (other === undefined) devices.push(device);
     else {
-      left.splice(at, 1);
+      left.delete(other);
       devices.push(isBare(device) || other.complete > device.complete ? other : withFacts(device, other));
     }
   }
   const all = [...devices, ...left];
+  const described = new Set(all.filter((device) => !isBare(device)).map(idOf));
   return all
-    .filter((device) => !(isBare(device) && all.some((other) => !isBare(other) && isSame(device, other))))
+    .filter((device) => !isBare(device) || !device.hasIds || !described.has(idOf(device)))
     .sort((a, b) => a.position - b.position);
 }
 
-function isSame(a: ReadDevice, b: ReadDevice): boolean {
-  return a.hasIds && b.hasIds && usbIdOf(a.described) === usbIdOf(b.described);
+function idOf({ hasIds, described }: ReadDevice): string | undefined {
+  return hasIds ? usbIdOf(described) : undefined;
 }
 
 function isBare({ described }: ReadDevice): boolean {

@@ -25,9 +25,10 @@ export function textLines(text: string): readonly TextLine[] {
   if (hasMailParts(text)) lines = openMailParts(text, lines);
   const markup = findMarkup(text);
   if (Object.values(markup).includes(true)) {
-    lines = lines.flatMap((line) =>
-      withoutMarkup(line.text, markup).map((piece) => ({ number: line.number, text: piece })),
-    );
+    lines = lines.flatMap((line) => {
+      const pieces = withoutMarkup(line.text, markup);
+      return pieces === undefined ? [line] : pieces.map((text) => ({ number: line.number, text }));
+    });
   }
   return cutFields(lines.map((line) => ({ number: line.number, text: tidy(line.text) })));
 }
