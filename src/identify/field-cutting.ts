@@ -7,8 +7,10 @@ const beginning =
   /(?<![\w.>$-])(?:(?:Device|Configuration|Interface|Endpoint) Descriptor:|Interface Association:|Device Qualifier\b|Binary Object Store|Bus \d{3} \S{1,20} \d{3}: ID [\da-f]{4}:|\*\* UNRECOGNIZED:|MaxPower(?=\s+\d)|(b|bm|bcd|w|i|id|dw)([A-Z]\w*)(?=\s*[:=]?\s*(?:0x[\da-f]|\d)|\s*$))/g;
 
 /** What a program puts in front of each line: a number, a time, where the line comes from. Words of people end otherwise. */
-const mechanicalPrefix = /^(?:[^a-z]*|.{0,120}[:\]>|)])\s*$/i;
+const mechanicalPrefix = /^(?:(?:[^a-z]|t\d|z\s)*|.{0,120}[:\]>|)"])\s*$/i;
 
+/** There is one of these a device only. */
+const headingStart = /^Bus \d/;
 /** Fewer lines with something in front of them are no listing. */
 const fewestPrefixed = 5;
 /** So many beginnings in lines with several of them are a listing without line breaks, and not a sentence about one. */
@@ -44,15 +46,18 @@ export function cutFields(lines: readonly TextLine[]): readonly TextLine[] {
     firstTogether = Math.min(firstTogether, i);
     lastTogether = i;
   }
+  if (found.size === 0) return lines;
   const areTogether = beginningsTogether >= fewestBeginnings && lengthsTogether >= fewestLengths;
   const arePrefixed = prefixed >= fewestPrefixed;
-  if (!areTogether && !arePrefixed) return lines;
-
   return lines.flatMap((line, i) => {
     const at = found.get(i)?.at ?? [];
     const [first = 0] = at;
     if (areTogether && i >= firstTogether && i <= lastTogether && at.length > 0) return cutAt(line, at);
-    if (arePrefixed && first > 0 && mechanicalPrefix.test(line.text.slice(0, first))) {
+    if (
+      first > 0 &&
+      (arePrefixed || headingStart.test(line.text.slice(first))) &&
+      mechanicalPrefix.test(line.text.slice(0, first))
+    ) {
       return [{ number: line.number, text: line.text.slice(first) }];
     }
     return [line];

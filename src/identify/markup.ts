@@ -10,6 +10,7 @@ const entityPattern = /&(?:#(\d{1,6})|#x([\da-f]{1,5})|([a-z]{2,6}));/gi;
 const forumTags =
   /\[\/?(?:font|color|size|code|quote|left|center|indent|url|list|spoiler|b|i|u)(?:=[^\]]{0,200})?\]/gi;
 const escapedBreak = /(?:\\r)?\\n/g;
+const stringEnd = /(?<!\\)"/g;
 const escapedCharacter = /\\u([\da-f]{4})/gi;
 /** So many line breaks that are written out in one line are no accident: it is a string of a program. */
 const fewestEscapedBreaks = 5;
@@ -50,7 +51,10 @@ export function withoutMarkup(line: string, markup: Markup): readonly string[] |
   }
   if (markup.html && text.includes('&')) text = text.replaceAll(entityPattern, decodeEntity);
   if (markup.escapes && (text.match(escapedBreak)?.length ?? 0) >= fewestEscapedBreaks) {
-    text = text.replaceAll(escapedBreak, '\n').replaceAll(String.raw`\t`, ' ');
+    text = text
+      .replaceAll(stringEnd, '\n')
+      .replaceAll(escapedBreak, '\n')
+      .replaceAll(String.raw`\t`, ' ');
     text = text.replaceAll(escapedCharacter, (_match, code: string) =>
       String.fromCharCode(Number.parseInt(code, 16)),
     );

@@ -55,7 +55,9 @@ function readText(lines: readonly TextLine[]): ReadResult {
   const bound = hasInterfaces(records) || hasInterfaces(listing) ? nothing : readBoundDrivers(lines);
   const devices = merged(
     assembleDevices(listing, { mayShowOnlyWhatIsInUse: false }),
-    assembleDevices(hasInterfaces(bound) ? bound : records, { mayShowOnlyWhatIsInUse: true }),
+    assembleDevices(hasInterfaces(bound) || records.descriptors.length === 0 ? bound : records, {
+      mayShowOnlyWhatIsInUse: true,
+    }),
   );
   const useful = devices.filter(
     ({ hasIds, described }) =>
