@@ -72,8 +72,7 @@ function beginningsOf(text: string): Beginnings {
     if (prefix !== undefined) {
       const name = whole.toLowerCase();
       if (name === 'blength' || name === 'bdescriptortype') lengths++;
-      else if (findField(name) === undefined && !isFunctionalOpener(name) && !isFunctionalMember(name))
-        continue;
+      else if (!isFieldName(name)) continue;
     }
     at.push(index);
     kinds.push(whole.replaceAll(/\d+/g, ''));
@@ -81,6 +80,10 @@ function beginningsOf(text: string): Beginnings {
   // Two listings side by side have everything twice in a line; the left one is read.
   const isTwice = at.length === 2 && kinds[0] === kinds[1];
   return isTwice ? { at: at.slice(0, 1), lengths: 0 } : { at, lengths };
+}
+
+function isFieldName(name: string): boolean {
+  return findField(name) !== undefined || isFunctionalOpener(name) || isFunctionalMember(name);
 }
 
 function cutAt({ number, text }: TextLine, at: readonly number[]): readonly TextLine[] {

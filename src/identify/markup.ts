@@ -1,6 +1,7 @@
 /** What terminals, browsers, forums and log files put between words. */
 
-const terminalPattern = /\u001B\[[\d;?]*[A-Za-z]/g;
+const escape = '\u001B';
+const terminalPattern = new RegExp(String.raw`${escape}\[[\d;?]*[A-Za-z]`, 'g');
 const htmlMark =
   /<(?:br|p|pre|div|td|tr|span|li|code)\b[^<>]{0,500}>|&(?:#\d{1,6}|#x[\da-f]{1,5}|nbsp|quot|amp|lt|gt);/i;
 const breakingTags = /<(?:br|\/p|\/div|\/tr|\/li|\/pre|\/h\d)\b[^<>]{0,500}>/gi;
@@ -34,7 +35,7 @@ export interface Markup {
 
 export function findMarkup(text: string): Markup {
   return {
-    terminal: text.includes('\u001B['),
+    terminal: text.includes(`${escape}[`),
     html: htmlMark.test(text),
     forum: /\[(?:code|quote|font|color|size)(?:=[^\]]{0,200})?\]/i.test(text),
     escapes: text.includes(String.raw`\n`),
@@ -44,7 +45,7 @@ export function findMarkup(text: string): Markup {
 /** A line without markup: one or, where the markup breaks lines, several; undefined: there is none in it. */
 export function withoutMarkup(line: string, markup: Markup): readonly string[] | undefined {
   let text = line;
-  if (markup.terminal && text.includes('\u001B')) text = text.replaceAll(terminalPattern, '');
+  if (markup.terminal && text.includes(escape)) text = text.replaceAll(terminalPattern, '');
   if (markup.forum && text.includes('[')) text = text.replaceAll(forumTags, '');
   if (markup.html && text.includes('<')) {
     text = text.replaceAll(breakingTags, '\n').replaceAll(cellTags, ' ').replaceAll(otherTags, '');

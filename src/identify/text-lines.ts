@@ -27,7 +27,7 @@ export function textLines(text: string): readonly TextLine[] {
   if (Object.values(markup).includes(true)) {
     lines = lines.flatMap((line) => {
       const pieces = withoutMarkup(line.text, markup);
-      return pieces === undefined ? [line] : pieces.map((text) => ({ number: line.number, text }));
+      return pieces === undefined ? [line] : pieces.map((piece) => ({ number: line.number, text: piece }));
     });
   }
   return cutFields(lines.map((line) => ({ number: line.number, text: tidy(line.text) })));
