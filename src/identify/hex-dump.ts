@@ -1,9 +1,10 @@
-import type { TextLine } from './text-lines.ts';
+import type { TextLine } from './text-line.ts';
 
 /** An offset in front: "00000000:", "0000 ", "0x0000:". */
 const offsetPattern = /^(?:0x)?[0-9a-f]{4,8}(?::\s?|\s)/i;
 const endPattern = /^(?:0x)?[0-9a-f]{4,8}:?$/i;
 const groupPattern = /^(?:0x)?((?:[0-9a-f]{2}){1,16}),?$/i;
+const rowStart = /^[\s{}[\];]*(?:0x)?[0-9a-f]{2}/i;
 /** A line of a dump with offsets has no more; characters follow. */
 const bytesOfRow = 16;
 
@@ -53,6 +54,8 @@ export function findHexDumps(lines: readonly TextLine[]): readonly Uint8Array[] 
 }
 
 function groupsOf(text: string, hasOffset: boolean): readonly string[] | undefined {
+  // Most lines of a text are none, and some of them are long.
+  if (!rowStart.test(text)) return undefined;
   const words = (hasOffset ? text.replace(offsetPattern, '') : text.replaceAll(brackets, ' '))
     .trim()
     .split(/\s+/);

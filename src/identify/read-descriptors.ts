@@ -4,10 +4,13 @@ import { findHexDumps, readHexDump } from './hex-dump.ts';
 import type { PrintedText } from './printed-descriptor.ts';
 import { looksLikeDescriptors, readDescriptorBytes } from './read-descriptor-bytes.ts';
 import type { ReadDevice } from './read-device.ts';
+import { readKernelLog } from './read-kernel-log.ts';
 import { readLsusb } from './read-lsusb.ts';
 import { readPositions } from './read-positions.ts';
 import { readUsbDevices } from './read-usb-devices.ts';
-import { type TextLine, textLines } from './text-lines.ts';
+import { readUsbTree } from './read-usb-tree.ts';
+import type { TextLine } from './text-line.ts';
+import { textLines } from './text-lines.ts';
 
 /** What came of reading an input: devices, or what stopped it and where. */
 export type ReadResult =
@@ -48,9 +51,13 @@ function readBytes(bytes: Uint8Array): ReadResult {
 function readText(lines: readonly TextLine[]): ReadResult {
   const records = readUsbDevices(lines);
   const listing = hasInterfaces(records) ? readLsusb(lines) : readListing(lines);
+  // What shows drivers only helps where nobody has shown descriptors.
+  const bound = hasInterfaces(records) || hasInterfaces(listing) ? nothing : readBoundDrivers(lines);
   const devices = merged(
     assembleDevices(listing, { mayShowOnlyWhatIsInUse: false }),
-    assembleDevices(records, { mayShowOnlyWhatIsInUse: true }),
+    assembleDevices(hasInterfaces(bound) || records.descriptors.length === 0 ? bound : records, {
+      mayShowOnlyWhatIsInUse: true,
+    }),
   );
   const useful = devices.filter(
     ({ hasIds, described }) =>
@@ -59,6 +66,13 @@ function readText(lines: readonly TextLine[]): ReadResult {
   return useful.length > 0
     ? { ok: true, positions: 'lines', devices: useful }
     : { ok: false, positions: 'lines', ...explainNothing(lines, devices) };
+}
+
+const nothing: PrintedText = { descriptors: [], warnings: [] };
+
+function readBoundDrivers(lines: readonly TextLine[]): PrintedText {
+  const tree = readUsbTree(lines);
+  return hasInterfaces(tree) ? tree : readKernelLog(lines);
 }
 
 /** By the names of fields or, where they tell of no interface, by the order of numbers. */
@@ -88,24 +102,31 @@ function withHeadings(text: PrintedText, listing: PrintedText): PrintedText {
  */
 function merged(listed: readonly ReadDevice[], recorded: readonly ReadDevice[]): readonly ReadDevice[] {
   const devices: ReadDevice[] = [];
-  const left = [...recorded];
+  const left = new Set(recorded);
+  const recordedById = new Map<string, ReadDevice[]>();
+  for (const device of recorded) {
+    const id = idOf(device);
+    const sameId = id === undefined ? undefined : recordedById.get(id);
+    if (sameId !== undefined) sameId.push(device);
+    else if (id !== undefined) recordedById.set(id, [device]);
+  }
   for (const device of listed) {
-    const at = left.findIndex((other) => isSame(device, other));
-    const other = left[at];
+    const other = recordedById.get(idOf(device) ?? '')?.shift();
     if (other === undefined) devices.push(device);
     else {
-      left.splice(at, 1);
+      left.delete(other);
       devices.push(isBare(device) || other.complete > device.complete ? other : withFacts(device, other));
     }
   }
   const all = [...devices, ...left];
+  const described = new Set(all.filter((device) => !isBare(device)).map(idOf));
   return all
-    .filter((device) => !(isBare(device) && all.some((other) => !isBare(other) && isSame(device, other))))
+    .filter((device) => !isBare(device) || !device.hasIds || !described.has(idOf(device)))
     .sort((a, b) => a.position - b.position);
 }
 
-function isSame(a: ReadDevice, b: ReadDevice): boolean {
-  return a.hasIds && b.hasIds && usbIdOf(a.described) === usbIdOf(b.described);
+function idOf({ hasIds, described }: ReadDevice): string | undefined {
+  return hasIds ? usbIdOf(described) : undefined;
 }
 
 function isBare({ described }: ReadDevice): boolean {
@@ -117,6 +138,8 @@ function withFacts(device: ReadDevice, other: ReadDevice): ReadDevice {
 }
 
 const shownCharacters = 60;
+/** What a line says that may have been meant as part of a listing. */
+const usbWords = /\b(?:Bus \d|ID [\da-f]{4}:|Descriptor|b[A-Z]\w+|id(?:Vendor|Product)|If#|ProdID|Driver=)/;
 
 function explainNothing(
   lines: readonly TextLine[],
@@ -129,12 +152,14 @@ function explainNothing(
       position: device.position,
     };
   }
-  const first = lines.find(({ text }) => text.trim() !== '');
-  if (first === undefined) return { problem: 'there is nothing in it', position: 1 };
+  const written = lines.filter(({ text }) => text.trim() !== '');
+  // A letter's first words are not what stopped it.
+  const line = written.find(({ text }) => usbWords.test(text)) ?? written[0];
+  if (line === undefined) return { problem: 'there is nothing in it', position: 1 };
   return {
     problem:
-      `"${first.text.slice(0, shownCharacters)}" is neither from lsusb -v nor from usb-devices,` +
-      ' and so is nothing that follows',
-    position: first.number,
+      `"${line.text.slice(0, shownCharacters)}" is neither from lsusb -v nor from usb-devices,` +
+      ' and so is nothing else in it',
+    position: line.number,
   };
 }

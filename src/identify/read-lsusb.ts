@@ -13,6 +13,7 @@ import {
   type NumberedTitle,
   numberedTitleOf,
 } from './lsusb-fields.ts';
+import { parseHeading } from './lsusb-heading.ts';
 import { hexPairs, leadingBcd, leadingNumber, leadingNumbers } from './number-text.ts';
 import type {
   FieldName,
@@ -21,11 +22,8 @@ import type {
   PrintedText,
   ReadWarning,
 } from './printed-descriptor.ts';
-import type { TextLine } from './text-lines.ts';
+import type { TextLine } from './text-line.ts';
 
-/** "Bus 001 Device 003: ID 1bc7:1203 Telit …", in whatever language the words are. */
-const headingPattern =
-  /^(?:\S+\s+)?\d{3}\s+\S+\s+\d{3}\s*:\s*\S+\s+([0-9a-f]{4}):([0-9a-f]{4})(?:\s+(.*))?$/i;
 const fieldPattern = /^([A-Za-z][A-Za-z0-9]*)\s*[:=]?\s*(.*)$/;
 const rawPattern = /:\s*((?:[0-9a-f]{2}\s+)*[0-9a-f]{2})\s*$/i;
 /** "0x00 | 0x05, 0x24, 0x06, 0x00, 0x01": what FreeBSD's usbconfig prints of descriptors that it does not know. */
@@ -72,9 +70,10 @@ class LsusbReader {
     if (this.#raw !== undefined && this.#continueRaw(text)) return;
     if (this.#waiting !== undefined && this.#continueField(text)) return;
 
-    const heading = headingPattern.exec(text);
-    if (heading !== null) {
-      this.#addHeading(heading, number);
+    const heading = parseHeading(text);
+    if (heading !== undefined) {
+      this.#flush();
+      this.#descriptors.push(heading.toDescriptor(number));
       return;
     }
     const raw = rawPattern.exec(text)?.[1] ?? rowOfRawDump(text);
@@ -98,19 +97,6 @@ class LsusbReader {
     this.#dropWaiting();
     this.#flush();
     return { descriptors: this.#descriptors, warnings: this.#warnings };
-  }
-
-  #addHeading([, vendor = '', product = '', name = '']: RegExpExecArray, line: number): void {
-    this.#flush();
-    this.#descriptors.push({
-      kind: 'heading',
-      line,
-      fields: new Map([
-        ['idVendor', Number.parseInt(vendor, 16)],
-        ['idProduct', Number.parseInt(product, 16)],
-      ]),
-      ...(name === '' ? {} : { product: name }),
-    });
   }
 
   // ---- fields ----

@@ -1,7 +1,7 @@
 import { bcdFields, fieldsInOrder, kindOfType, standardLengths } from './lsusb-fields.ts';
 import { leadingBcd, leadingNumber } from './number-text.ts';
 import type { FieldName, PrintedDescriptor, PrintedText } from './printed-descriptor.ts';
-import type { TextLine } from './text-lines.ts';
+import type { TextLine } from './text-line.ts';
 
 const numberPattern = /^(?:0x[0-9a-f]+|\d+(?:\.\d+)?)(?:mA)?$/i;
 /** A column of numbers stands apart from the names. */

@@ -6,7 +6,7 @@ import type {
   PrintedText,
   ReadWarning,
 } from './printed-descriptor.ts';
-import type { TextLine } from './text-lines.ts';
+import type { TextLine } from './text-line.ts';
 
 /** The letters that begin a record, each with the keys by which it is known for certain. */
 const recordKeys: Readonly<Record<string, string>> = {

@@ -1,9 +1,7 @@
-/** A line of a text, without what mail programs and forums put in front of it. */
-export interface TextLine {
-  /** From 1. */
-  readonly number: number;
-  readonly text: string;
-}
+import { cutFields } from './field-cutting.ts';
+import { hasMailParts, openMailParts } from './mail-parts.ts';
+import { findMarkup, withoutMarkup } from './markup.ts';
+import type { TextLine } from './text-line.ts';
 
 /** Marks of quotation (`> > `, `| `, `JD> `), indentation of any kind, characters without width. */
 const prefix = /^(?:[\s|>`\u200b\ufeff]|&gt;|&nbsp;|[A-Z]{1,3}>)+/;
@@ -14,17 +12,25 @@ const quotedPrintableMark =
 const softBreak = /=\r?\n/g;
 
 /**
- * Cuts a text into lines and takes off what surrounds them. A mail in quoted-printable is decoded first, line by
- * line, so that numbers of lines stay those of the text.
+ * Cuts a text into lines and takes off what mail programs, forums, browsers, terminals and logs have put around them, so
+ * that what belongs to a listing begins its line. Numbers of lines stay those of the text.
  */
 export function textLines(text: string): readonly TextLine[] {
   const isQuotedPrintable = quotedPrintableMark.test(text);
   // A soft break joins two lines; the empty one that it leaves behind keeps the count.
-  const lines = (isQuotedPrintable ? joinSoftBreaks(text) : text).split(/\r\n|\n|\r/);
-  return lines.map((line, i) => ({
-    number: i + 1,
-    text: tidy(isQuotedPrintable ? decodeQuotedPrintable(line) : line),
-  }));
+  const joined = isQuotedPrintable ? joinSoftBreaks(text) : text;
+  let lines: readonly TextLine[] = joined
+    .split(/\r\n|\n|\r/)
+    .map((line, i) => ({ number: i + 1, text: isQuotedPrintable ? decodeQuotedPrintable(line) : line }));
+  if (hasMailParts(text)) lines = openMailParts(text, lines);
+  const markup = findMarkup(text);
+  if (Object.values(markup).includes(true)) {
+    lines = lines.flatMap((line) => {
+      const pieces = withoutMarkup(line.text, markup);
+      return pieces === undefined ? [line] : pieces.map((piece) => ({ number: line.number, text: piece }));
+    });
+  }
+  return cutFields(lines.map((line) => ({ number: line.number, text: tidy(line.text) })));
 }
 
 function tidy(line: string): string {
@@ -49,7 +55,16 @@ function joinSoftBreaks(text: string): string {
 }
 
 function decodeQuotedPrintable(line: string): string {
-  return line.replaceAll(/=([0-9A-F]{2})/g, (_match, hex: string) =>
-    String.fromCharCode(Number.parseInt(hex, 16)),
-  );
+  return line.replaceAll(/(?:=[0-9A-F]{2})+/g, decodeBytes);
+}
+
+/** Bytes written as "=C2=A0" are UTF-8 or, where that is impossible, Latin 1. */
+function decodeBytes(written: string): string {
+  try {
+    return decodeURIComponent(written.replaceAll('=', '%'));
+  } catch {
+    return written.replaceAll(/=(..)/g, (_match, hex: string) =>
+      String.fromCharCode(Number.parseInt(hex, 16)),
+    );
+  }
 }

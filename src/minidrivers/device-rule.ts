@@ -34,6 +34,8 @@ export interface DeviceRule {
   readonly triple?: readonly number[];
   /** Of the interface, by the id of the device; stands for {@link ids}. */
   readonly interfaceNumbers?: Readonly<Record<string, readonly number[]>>;
+  /** Of the device as a whole. */
+  readonly deviceClass?: number;
   /** The driver names these only to keep away from them (an entry without driver info). */
   readonly leave?: boolean;
   /** What Linux calls the chip or the variant, where that says more than the driver's name. */

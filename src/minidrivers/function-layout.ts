@@ -56,7 +56,9 @@ export const singleLayout: FindLayout = ({ device, usbInterface }) => {
  */
 export const modemLayout: FindLayout = ({ device, configuration, usbInterface }) => {
   const { number } = usbInterface;
-  const slave = unionSlave(configuration, number);
+  const union = functionalOf(configuration, number)?.union;
+  // A union about another interface is none of this function's.
+  const slave = union?.controlInterface === number ? union.dataInterfaces[0] : undefined;
   const isListed = (wanted: number): boolean =>
     configuration.interfaces.some((candidate) => candidate.number === wanted);
   if (slave !== undefined && slave !== number && isListed(slave)) {

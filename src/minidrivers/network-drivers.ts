@@ -80,6 +80,26 @@ function acceptsQmi({ device, configuration, usbInterface }: LayoutContext, rule
 const ec20Id = '05c6:9215';
 const ec20Interfaces = 5;
 
+/**
+ * A modem of somebody's own kind has the same numbers as RNDIS of class 2, but tells what it can do as a modem. RNDIS of
+ * the other classes may say anything there (spec 3.4).
+ */
+function acceptsRndis({ configuration, usbInterface }: LayoutContext): boolean {
+  return (
+    firstSetting(usbInterface)?.interfaceClass !== usbClasses.communications ||
+    (functionalOf(configuration, usbInterface.number)?.acm?.capabilities ?? 0) === 0
+  );
+}
+
+/** MDLM stands for several protocols; its GUID tells which (spec 3.1). cdc_ether has this one alone. */
+function acceptsCdcEther({ configuration, usbInterface }: LayoutContext): boolean {
+  const guid = functionalOf(configuration, usbInterface.number)?.mdlm?.guid;
+  return guid === undefined || guid.every((byte, i) => byte === mobileBroadbandGuid[i]);
+}
+const mobileBroadbandGuid = [
+  0xa3, 0x17, 0xa8, 0x8b, 0x04, 0x5e, 0x4f, 0x01, 0xa6, 0x07, 0xc0, 0xff, 0xcb, 0x7e, 0x39, 0x2a,
+];
+
 const remoteWakeupBit = 0x20;
 const dtrFromUsbVersion = 0x0201;
 
@@ -159,9 +179,9 @@ export const networkDrivers: readonly NetworkDriver[] = [
     rules: cdcNcmRules,
     layout: ncmLayout,
     // Apple's interfaces are named by number, and bear other functions in other configurations.
-    accepts: ({ usbInterface }) => {
+    accepts: ({ usbInterface }, { interfaceNumbers }) => {
       const first = firstSetting(usbInterface);
-      return first !== undefined && isTriple(first, ncmTriple);
+      return interfaceNumbers === undefined || (first !== undefined && isTriple(first, ncmTriple));
     },
   },
   {
@@ -170,6 +190,7 @@ export const networkDrivers: readonly NetworkDriver[] = [
     networkFunction: 'ethernet',
     rules: cdcEtherRules,
     layout: cdcLayout,
+    accepts: acceptsCdcEther,
   },
   {
     name: 'rndis_host',
@@ -177,9 +198,7 @@ export const networkDrivers: readonly NetworkDriver[] = [
     networkFunction: 'ethernet',
     rules: rndisHostRules,
     layout: cdcLayout,
-    // A modem of somebody's own kind has the same numbers, but tells what it can do as a modem.
-    accepts: ({ configuration, usbInterface }) =>
-      (functionalOf(configuration, usbInterface.number)?.acm?.capabilities ?? 0) === 0,
+    accepts: acceptsRndis,
   },
   {
     name: 'cdc_eem',

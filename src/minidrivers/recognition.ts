@@ -4,7 +4,7 @@ import type { AltSetting, ConfigurationDescriptor, UsbInterface } from '../wire/
 import { chooseConfiguration } from './configuration-choice.ts';
 import { type DescribedDevice, usbIdOf } from './described-device.ts';
 import { type DeviceRule, findRule, type Quirk } from './device-rule.ts';
-import type { FunctionLayout, LayoutContext } from './function-layout.ts';
+import { endpointCount, type FunctionLayout, type LayoutContext } from './function-layout.ts';
 import { type NetworkDriver, networkDrivers } from './network-drivers.ts';
 
 /** A network function of a device, and the driver that Linux has for it; nobody says that we have it too. */
@@ -97,7 +97,7 @@ interface Found {
 function findByTables(context: LayoutContext, id: string, first: AltSetting): Found | undefined {
   for (const driver of networkDrivers) {
     const rule = findRule(driver.rules, id, first);
-    if (rule === undefined || rule.leave === true) continue;
+    if (rule === undefined || rule.leave === true || !fitsDevice(rule, context.device)) continue;
     if (driver.accepts?.(context, rule) === false) continue;
     const layout = driver.layout(context);
     if (layout === undefined) continue;
@@ -112,9 +112,15 @@ function findByTables(context: LayoutContext, id: string, first: AltSetting): Fo
   return undefined;
 }
 
+/** A device class that was not printed is 0 and may be any. */
+function fitsDevice({ deviceClass }: DeviceRule, { descriptor, gaps }: DescribedDevice): boolean {
+  const actual = descriptor.deviceClass;
+  return deviceClass === undefined || deviceClass === actual || (gaps !== undefined && actual === 0);
+}
+
 /** What no table names may still have been in the hands of a network driver when the descriptors were printed. */
 function findByKernel(context: LayoutContext): Found | undefined {
-  const { device, usbInterface, configuration } = context;
+  const { device, usbInterface } = context;
   const name = kernelDriverOf(device, usbInterface);
   const driver = networkDrivers.find((candidate) => candidate.name === name);
   // A data interface bears the name of the driver that has its control interface.
@@ -127,9 +133,7 @@ function findByKernel(context: LayoutContext): Found | undefined {
     rule: {},
     layout,
     moreQuirks: driver.moreQuirks?.(context) ?? [],
-    evidence:
-      `interface ${layout.controlInterface} in configuration ${configuration.value} is in no table here,` +
-      ` but was bound to ${driver.name} when this was printed`,
+    evidence: explainKernel(context, driver, layout),
   };
 }
 
@@ -139,6 +143,19 @@ export function kernelDriverOf({ gaps }: DescribedDevice, { altSettings }: UsbIn
     if (driver !== undefined) return driver;
   }
   return undefined;
+}
+
+function explainKernel(
+  { device, configuration, usbInterface }: LayoutContext,
+  { name }: NetworkDriver,
+  { controlInterface }: FunctionLayout,
+): string {
+  const [first] = usbInterface.altSettings;
+  const where = `interface ${controlInterface} in configuration ${configuration.value}`;
+  const isDescribed = first !== undefined && endpointCount(device, first) !== undefined;
+  return isDescribed
+    ? `${where} is in no table here, but was bound to ${name} when this was printed`
+    : `${where} was bound to ${name} when this was printed, which is all that is known of it`;
 }
 
 function explain(

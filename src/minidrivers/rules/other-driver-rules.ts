@@ -78,7 +78,7 @@ export const kalmiaRules: readonly DeviceRule[] = [{ ids: ['04e8:6889'] }];
 
 export const cdcPhonetRules: readonly DeviceRule[] = [{ ids: ['0421'], triple: [0x02, 0xfe] }];
 
-export const cx82310EthRules: readonly DeviceRule[] = [{ ids: ['0572:cb01'] }];
+export const cx82310EthRules: readonly DeviceRule[] = [{ ids: ['0572:cb01'], deviceClass: 0xff }];
 
 export const sr9700Rules: readonly DeviceRule[] = [
   { ids: ['0fe6:9700'] },
@@ -289,6 +289,8 @@ export const kawethRules: readonly DeviceRule[] = [
 ];
 
 export const pegasusRules: readonly DeviceRule[] = [
+  // Bluetooth sticks bear the same number.
+  { ids: ['050d:0121'], deviceClass: 0x00 },
   {
     ids: [
       '0506:4601',
@@ -313,7 +315,6 @@ export const pegasusRules: readonly DeviceRule[] = [
       '07a6:07c2',
       '3334:1701',
       '07c9:b100',
-      '050d:0121',
       '050d:0122',
       '08dd:0986',
       '08dd:0987',

@@ -41,6 +41,22 @@ function without(pattern: RegExp): (text: string) => string {
       .join('\n');
 }
 
+function numbered(text: string, change: (number: number, line: string) => string): string {
+  return text
+    .split('\n')
+    .map((line, i) => change(i + 1, line))
+    .join('\n');
+}
+
+function escapeHtml(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}
+
+function mailOf(text: string): string {
+  const encoded = Buffer.from(text).toString('base64').replaceAll(/.{76}/g, '$&\n');
+  return `Subject: a modem\nContent-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: base64\n\n${encoded}\n`;
+}
+
 const translations: readonly (readonly [RegExp | string, string])[] = [
   [/^Bus (\d+) Device (\d+): ID/gm, 'Bus $1 Gerät $2: ID'],
   ['Device Descriptor:', 'Gerätebeschreibung:'],
@@ -84,6 +100,36 @@ const changes: readonly (readonly [string, (text: string) => string])[] = [
         .replace(/ $/, '=20'),
     ),
   ],
+  ['with numbered lines', (text) => numbered(text, (number, line) => `  ${number}. ${line.trim()}`)],
+  ['with numbers and tabs', (text) => numbered(text, (number, line) => `${number}\t${line}`)],
+  ['found by grep', (text) => numbered(text, (number, line) => `lsusb.txt:${number}:${line}`)],
+  ['with the times of a kernel log', (text) => numbered(text, (n, line) => `[  12.${n}] ${line}`)],
+  ['from a system log', eachLine((line) => `Mar  5 17:13:56 router lsusb[77]: ${line}`)],
+  ['with dates', eachLine((line) => `2024-03-05T17:13:56.123+01:00 ${line}`)],
+  ['with the colours of a terminal', eachLine((line) => `\u001b[1;32m${line}\u001b[0m\u001b[K`)],
+  ['as a web page', (text) => `<html><pre>${escapeHtml(text)}</pre></html>`],
+  [
+    'as a web page without preformatted text',
+    eachLine((line) => `${escapeHtml(line).replaceAll('  ', '&nbsp; ').replaceAll('=', '&#61;')}<br />`),
+  ],
+  [
+    'as the table of a web page',
+    eachLine((line) => `<tr><td class="n">7</td><td><span>${escapeHtml(line)}</span></td></tr>`),
+  ],
+  ['in a forum', eachLine((line) => `[FONT=Courier][COLOR=#242729]${line}[/COLOR][/FONT]`)],
+  ['as a string of a program', (text) => JSON.stringify({ body: text })],
+  ['in base64', (text) => mailOf(text)],
+  [
+    'twice in a mail, the second time in HTML',
+    (text) =>
+      [
+        'Content-Type: multipart/alternative; boundary="b1"\n\n--b1\nContent-Type: text/plain\n',
+        text,
+        '--b1\nContent-Type: text/html\n',
+        `<pre>${escapeHtml(text)}</pre>`,
+        '--b1--',
+      ].join('\n'),
+  ],
   [
     'in a letter',
     (text) => `Hello all,\n\nwith usb = bad = sad:\n\n${text}\n\nMfG\nS: end of story\n-- \nT: 0123\n`,
@@ -112,6 +158,23 @@ test('field names in a language that nobody knows: the numbers and their order a
     const plain = (outcome: unknown): unknown => JSON.parse(JSON.stringify(outcome)) as unknown;
     expect([name, plain(outcomeOf(foreign))]).toEqual([name, plain(outcomeOf(text))]);
   }
+});
+
+test('fields run together, in one line and in lines of a paragraph', () => {
+  for (const { name, text } of asListed) {
+    const together = text.replaceAll(/\s+/g, ' ');
+    expect([name, outcomeOf(together)]).toEqual([name, outcomeOf(text)]);
+    expect([name, outcomeOf(wrap(76)(together))]).toEqual([name, outcomeOf(text)]);
+  }
+});
+
+test('a sentence about fields is no listing', () => {
+  const letter =
+    'I set bInterfaceClass 255 and bInterfaceSubClass 255, or bInterfaceProtocol 0, and bNumEndpoints 3.\n';
+  for (const { name, text } of asListed) {
+    expect([name, outcomeOf(`${letter}${text}${letter}`)]).toEqual([name, outcomeOf(text)]);
+  }
+  expect(identifyText(letter.repeat(20)).ok).toBe(false);
 });
 
 test('records run together in one line', () => {
