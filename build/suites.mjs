@@ -159,7 +159,9 @@ export const suites = [
     folder: 'test/lab',
     // Much of their time the guests wait, for a minute of traffic or for a device that was unplugged.
     vitestArgs: ['--maxWorkers=2'],
-    alone: ['experiment', 'slow-modem', 'tap'].map((name) => `test/lab/${name}.test.ts`),
+    alone: ['experiment', 'observe', 'slow-modem', 'tap', 'tethering'].map(
+      (name) => `test/lab/${name}.test.ts`,
+    ),
     usesBuild: true,
     needs: [linuxOnX64, laboratoryTools, flentPlots, laboratoryKernel],
     limitMinutes: 35,

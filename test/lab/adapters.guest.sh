@@ -20,7 +20,7 @@ adapter() {
   ethtool "$netdev" > "$scenario_folder/ethtool.txt" 2>&1 || true
   busybox udhcpc -i "$netdev" -n -q -t 10 -T 1 -s /bin/true > "$scenario_folder/dhcp" 2>&1
   ip address add "$near_host/24" dev "$netdev"
-  ping -i 0.1 -c 30 -I "$netdev" "$far_host" > "$scenario_folder/ping"
+  ping -i 0.2 -c 30 -I "$netdev" "$far_host" > "$scenario_folder/ping"
   # Around the sizes at which a transfer ends on a packet boundary, with each of the headers (0, 4 and 8 bytes).
   for each in 465 466 467 469 470 471 973 974 975 977 978 979 981 982 983 1472; do
     ping -q -c 1 -W 3 -s "$each" -I "$netdev" "$far_host" > /dev/null || lost+=("$each")
@@ -28,7 +28,7 @@ adapter() {
   fact lost "${lost[*]}"
   "$LAB_NODE" "$lab_peers/tcp-stream.mjs" connect "$far_host" 7000 "$stream_bytes" > "$scenario_folder/stream.json"
   # IPv6 finds its neighbours by group addresses, which the driver lets in by a hash of each.
-  ping -6 -i 0.1 -c 10 "$far_host6%$netdev" > "$scenario_folder/ping6"
+  ping -6 -i 0.2 -c 10 "$far_host6%$netdev" > "$scenario_folder/ping6"
   fact limit "$(bql "$netdev" limit)"
   fact counters "$(error_counters "$netdev")"
   # Closed and opened again; a driver that resets its PHY then loses the link for a moment, and drops what was to be sent.
@@ -38,7 +38,7 @@ adapter() {
   pause 3
   wait_for 30 has_carrier "$netdev"
   ip address replace "$near_host/24" dev "$netdev"
-  ping -i 0.1 -c 10 -I "$netdev" "$far_host" > "$scenario_folder/again"
+  ping -i 0.2 -c 10 -I "$netdev" "$far_host" > "$scenario_folder/again"
   fact inflight "$(bql "$netdev" inflight)"
   fact countersAgain "$(error_counters "$netdev")"
   fact qdisc "$(tc -s qdisc show dev "$netdev" | tr '\n' ' ')"

@@ -100,7 +100,7 @@ host_uses_it() {
   before=$(echo_replies)
   pause 3
   fact strayReplies $(($(echo_replies) - before))
-  ping -c 10 -i 0.1 "$far_host" > "$scenario_folder/ping.txt"
+  ping -c 10 -i 0.5 "$far_host" > "$scenario_folder/ping.txt"
   fact replies $(($(echo_replies) - before))
 
   # What the kernel handed over at a time, on average: a frame is 1,514 bytes at most.
@@ -151,7 +151,7 @@ without_rights() {
   wait_for 120 grep -q "$far_host answers" "$memory/run.jsonl"
   # Its address too is for root to set; the run says so.
   ip address replace 10.9.0.2/24 dev qs1
-  ping -c 5 -i 0.1 -I qs1 "$far_host" > "$scenario_folder/ping.txt"
+  ping -c 5 -i 0.5 -I qs1 "$far_host" > "$scenario_folder/ping.txt"
   interrupt run
   fact told "$(grep -o 'sudo ip address replace [^"\\]*' "$scenario_folder/run.jsonl" | tail -1)"
   fact tapAfter "$([ -e /sys/class/net/qs1 ] && echo there || echo gone)"

@@ -69,7 +69,9 @@ on_gadget() {
   start_run "$usb" --address 10.9.0.2/24 --target 10.9.0.1
   in_peer bash -c "$(declare -f netcat tell_stream fact); scenario_name=$scenario_name stream_bytes=$stream_bytes netcat far 200 $stream_port" &
   far=$!
-  ping -q -c 5 -i 0.2 -I qs0 10.9.0.1 > "$scenario_folder/ping"
+  # ping waits for its last answer no longer than it waited between two, or twice the slowest before: a second, since our code
+  # has yet to be compiled here.
+  ping -q -c 5 -i 1 -I qs0 10.9.0.1 > "$scenario_folder/ping"
   wait_for 60 netcat_listens
   stream near 200 10.9.0.1 "$stream_port"
   wait "$far"
@@ -111,7 +113,7 @@ on_kernel() {
   wait_for 30 has_carrier "$netdev"
   busybox udhcpc -i "$netdev" -n -q -t 10 -T 1 -s /bin/true > "$scenario_folder/dhcp" 2>&1
   ip address add 10.64.0.2/24 dev "$netdev"
-  ping -i 0.1 -c 20 -I "$netdev" 10.64.0.1 > "$scenario_folder/ping"
+  ping -i 0.3 -c 20 -I "$netdev" 10.64.0.1 > "$scenario_folder/ping"
   if [ "$(driver_of "$netdev")" = huawei_cdc_ncm ]; then
     # The AT channel is a character device of cdc-wdm.
     wdm=$(compgen -G "/sys/bus/usb/devices/$usb:*/usbmisc/cdc-wdm*" | head -1)
@@ -126,7 +128,7 @@ on_kernel() {
   ip link set "$netdev" up
   wait_for 30 has_carrier "$netdev"
   ip address replace 10.64.0.2/24 dev "$netdev"
-  ping -i 0.1 -c 10 -I "$netdev" 10.64.0.1 > "$scenario_folder/again"
+  ping -i 0.3 -c 10 -I "$netdev" 10.64.0.1 > "$scenario_folder/again"
   for each in $(usbip port 2> /dev/null | sed -n 's/^Port \([0-9]*\):.*/\1/p'); do usbip detach --port "$each"; done
   wait_for 10 is_gone "$product"
   dmesg > "$scenario_folder/kernel.txt"
