@@ -2,9 +2,9 @@ import type { Packet } from '../usbnet/packet.ts';
 import { readUint16Be } from '../wire/byte-order.ts';
 import { ethernetHeaderLength, etherTypeIpv4, etherTypeIpv6 } from '../wire/ethernet.ts';
 import { checkIpv4Header, markIpv4CongestionExperienced } from '../wire/ipv4.ts';
+import { ipv6HeaderLength } from '../wire/ipv6.ts';
 import { networkHeaderOffset } from './network-header.ts';
 
-const ipv6HeaderLength = 40;
 /** ECN is bits 4 and 5 of an IPv6 header's second byte, the lower end of its traffic class. */
 const ipv6EcnBits = 0x30;
 

@@ -9,19 +9,16 @@ import {
   ipv4Protocol,
   ipv4Source,
 } from '../wire/ipv4.ts';
+import { ipv6HeaderLength, ipv6Payload } from '../wire/ipv6.ts';
+import { ipProtocolTcp } from '../wire/tcp.ts';
 import { networkHeaderOffset } from './network-header.ts';
 
-const ipProtocolTcp = 6;
 const ipProtocolDccp = 33;
 const ipProtocolSctp = 132;
 const ipProtocolUdpLite = 136;
 
-const ipv6HeaderLength = 40;
 const ipv6AddressWords = 8;
 const ipv6FlowLabelMask = 0xfffff;
-/** Extension headers that only stand in the way of the ports: hop-by-hop options, routing, destination options. */
-const ipv6Extensions: ReadonlySet<number> = new Set([0, 43, 60]);
-const extensionLimit = 8;
 
 function mix(hash: number, word: number): number {
   let k = Math.imul(word, 0xcc9e2d51);
@@ -70,14 +67,10 @@ function mixIpv6(hash: number, bytes: Uint8Array, offset: number, end: number): 
   // A sender that labels its flows has said what one is.
   const label = readUint32Be(bytes, offset) & ipv6FlowLabelMask;
   if (label !== 0) return mix(mixed, label);
-  let protocol = bytes[offset + 6] ?? 0;
-  let at = offset + ipv6HeaderLength;
-  for (let i = 0; i < extensionLimit && ipv6Extensions.has(protocol) && at + 8 <= end; i++) {
-    protocol = bytes[at] ?? 0;
-    at += 8 * ((bytes[at + 1] ?? 0) + 1);
-  }
+  const payload = ipv6Payload(bytes, offset, end);
+  const protocol = payload & 0xff;
   mixed = mix(mixed, protocol);
-  return hasPorts(protocol) ? mixPorts(mixed, bytes, at, end) : mixed;
+  return hasPorts(protocol) ? mixPorts(mixed, bytes, payload >>> 8, end) : mixed;
 }
 
 /**

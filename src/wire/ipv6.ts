@@ -32,16 +32,27 @@ export function ipv6NextHeader(bytes: Uint8Array, offset: number): number {
 }
 
 /**
- * Where the payload of that protocol begins, behind extension headers that merely stand in front of it; -1 if it is of
- * another protocol, a fragment, or not all there. The packet must have passed {@link checkIpv6}.
+ * What stands behind a header and the extension headers in front of its payload: the protocol in the low eight bits, where it
+ * begins in those above (one number, since this is asked of every packet). What is cut short ends the search where it is.
+ * @param end of the bytes that may be looked at
  */
-export function ipv6PayloadOffset(bytes: Uint8Array, offset: number, protocol: number): number {
-  const end = offset + ipv6HeaderLength + ipv6PayloadLength(bytes, offset);
+export function ipv6Payload(bytes: Uint8Array, offset: number, end: number): number {
   let next = ipv6NextHeader(bytes, offset);
   let at = offset + ipv6HeaderLength;
   for (let i = 0; i < extensionLimit && passedOver.has(next) && at + extensionUnit <= end; i++) {
     next = bytes[at] ?? 0;
     at += extensionUnit * ((bytes[at + 1] ?? 0) + 1);
   }
-  return next === protocol && at <= end ? at : -1;
+  return (at << 8) | next;
+}
+
+/**
+ * Where the payload of that protocol begins, behind extension headers that merely stand in front of it; -1 if it is of
+ * another protocol, a fragment, or not all there. The packet must have passed {@link checkIpv6}.
+ */
+export function ipv6PayloadOffset(bytes: Uint8Array, offset: number, protocol: number): number {
+  const end = offset + ipv6HeaderLength + ipv6PayloadLength(bytes, offset);
+  const payload = ipv6Payload(bytes, offset, end);
+  const at = payload >>> 8;
+  return (payload & 0xff) === protocol && at <= end ? at : -1;
 }

@@ -3,12 +3,10 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { Random } from '../../../src/base/random.ts';
 import { Coalescer } from '../../../src/netif/coalescer.ts';
 import { Segmenter } from '../../../src/netif/segmenter.ts';
-import { Packet, packetCapacityBytes } from '../../../src/usbnet/packet.ts';
 import { mutated, randomBytes } from '../wire/mutation.ts';
-import { headerBytes, type LongSegment, longSegment, plainSum, readFrame } from './long-segment.ts';
+import { cutBy, headerBytes, type LongSegment, longSegment, plainSum, readFrame } from './long-segment.ts';
 
 const segmenter = new Segmenter();
-const packet = new Packet(packetCapacityBytes);
 let written: Uint8Array[];
 let counts: number[];
 let coalescer: Coalescer;
@@ -24,13 +22,8 @@ beforeEach(() => {
 
 /** What a network would carry of that: the frames that it is cut into. */
 function cut(read: Uint8Array): Uint8Array[] {
-  segmenter.bytes.set(read);
-  if (!segmenter.load(read.length)) throw new Error('refused');
-  const frames: Uint8Array[] = [];
-  while (!segmenter.isEmpty) {
-    segmenter.next(packet);
-    frames.push(packet.bytes.slice(0, packet.length));
-  }
+  const frames = cutBy(segmenter, read);
+  if (frames === undefined) throw new Error('refused');
   return frames;
 }
 

@@ -2,6 +2,8 @@
  * Segments as a sender hands them to an interface that cuts them, and what is needed to judge the pieces: written out by
  * hand, so that it shares no code with what is tested.
  */
+import type { Segmenter } from '../../../src/netif/segmenter.ts';
+import { Packet, packetCapacityBytes } from '../../../src/usbnet/packet.ts';
 
 export interface LongSegment {
   readonly protocol: 'tcp' | 'udp';
@@ -151,4 +153,17 @@ export function readFrame(frame: Uint8Array): ReadFrame {
     payload: frame.subarray(transport + transportHeaderLength),
     isGood: lengthIsGood && headerIsGood && sumIsGood && udpIsGood,
   };
+}
+
+/** What comes out of a segmenter of what was read; undefined: it is refused. */
+export function cutBy(segmenter: Segmenter, read: Uint8Array): Uint8Array[] | undefined {
+  const packet = new Packet(packetCapacityBytes);
+  segmenter.bytes.set(read.subarray(0, segmenter.bytes.length));
+  if (!segmenter.load(Math.min(read.length, segmenter.bytes.length))) return undefined;
+  const frames: Uint8Array[] = [];
+  while (!segmenter.isEmpty) {
+    segmenter.next(packet);
+    frames.push(packet.bytes.slice(0, packet.length));
+  }
+  return frames;
 }

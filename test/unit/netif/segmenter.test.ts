@@ -4,7 +4,7 @@ import { Random } from '../../../src/base/random.ts';
 import { Segmenter } from '../../../src/netif/segmenter.ts';
 import { Packet, packetCapacityBytes } from '../../../src/usbnet/packet.ts';
 import { mutated, randomBytes } from '../wire/mutation.ts';
-import { headerBytes, type LongSegment, longSegment, plainSum, readFrame } from './long-segment.ts';
+import { cutBy, headerBytes, type LongSegment, longSegment, plainSum, readFrame } from './long-segment.ts';
 
 const segmenter = new Segmenter();
 const packet = new Packet(packetCapacityBytes);
@@ -12,16 +12,8 @@ const flags = { fin: 0x01, psh: 0x08, ack: 0x10, ece: 0x40, cwr: 0x80 } as const
 
 /** What comes out of what was read; undefined: it is refused. */
 function cut(read: Uint8Array): Uint8Array[] | undefined {
-  segmenter.bytes.set(read.subarray(0, segmenter.bytes.length));
-  if (!segmenter.load(Math.min(read.length, segmenter.bytes.length))) {
-    expect(segmenter.isEmpty).toBe(true);
-    return undefined;
-  }
-  const frames: Uint8Array[] = [];
-  while (!segmenter.isEmpty) {
-    segmenter.next(packet);
-    frames.push(packet.bytes.slice(0, packet.length));
-  }
+  const frames = cutBy(segmenter, read);
+  if (frames === undefined) expect(segmenter.isEmpty).toBe(true);
   return frames;
 }
 
